@@ -10,6 +10,7 @@ from decimal import Decimal
 from itertools import product
 from threading import BoundedSemaphore
 
+from annotation.db import transactions
 from annotation.models import Membership, Project
 from judging.errors import Refused
 from judging.models import Endpoint, Run, StrategyVersion
@@ -160,22 +161,30 @@ def start_pilots(project: Project, wish: NewRuns, member: Membership | None) -> 
         )
     wanted = [one for one in _estimate_each(project, wish) if one.wants_pilot]
     _check(project, wish, wanted, member)
-    return [
-        lifecycle.start_run(
-            project,
-            strategy=one.strategy,
-            endpoint=one.endpoint,
-            member=member,
-            config=replace(
+    begun = []
+    for one in wanted:
+        with transactions.transact():
+            # Locked, so that of two who ask for a pilot at the same moment only one starts it.
+            Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+            if _list_open_pilots(project, one.strategy, one.endpoint):
+                continue
+            config = replace(
                 wish.config_for(one.strategy),
                 pilot_items=one.estimate.pilot_items,
                 # The items that were estimated, also without a seed.
                 seed=wish.config.seed or 0,
                 pilot=True,
-            ),
-        )
-        for one in wanted
-    ]
+            )
+            begun.append(
+                lifecycle.start_run(
+                    project,
+                    strategy=one.strategy,
+                    endpoint=one.endpoint,
+                    member=member,
+                    config=config,
+                )
+            )
+    return begun
 
 
 def start_runs(project: Project, wish: NewRuns, member: Membership | None) -> list[Run]:

@@ -16,6 +16,7 @@ from judging.runs import start as runs_start
 from judging.runs.lifecycle import RunConfig
 from judging.runs.run_config import RunOverrides
 from judging.runs.start import NewRuns
+from tests.annotation.test_queue_threads import at_once
 from tests.builders import make_item, make_member, make_project, make_slot
 from tests.judging.builders_judging import (
     answer,
@@ -399,6 +400,15 @@ def test_a_pilot_is_asked_once_and_stays_out_of_lists_and_figures(project: Proje
     total = estimate.sum_prices([planned.estimate, planned.estimate])
     assert total
     assert total.low == total.high == Decimal("0.024")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_people_who_start_a_pilot_at_once_one_does(project: Project) -> None:
+    make_items(project, 40)
+    endpoint = make_endpoint(NOBODY, price_in=Decimal(10), price_out=Decimal(20))
+    wishes = [wish("reference", endpoints=[endpoint], seed=seed) for seed in (1, 2, 3, 4)]
+    at_once(*(partial(runs_start.start_pilots, project, one, None) for one in wishes))
+    assert Run.objects.in_project(project).count() == 1
 
 
 def test_few_estimates_are_made_at_once_so_that_pages_are_answered_meanwhile(

@@ -350,3 +350,14 @@ export function bind(form) {
   const follows = picks.has(form) && shown(form).find((field) => !sends(field) && isOpen(form, field));
   activate(form, missing(form) ?? (follows || shown(form)[0]));
 }
+
+// A form can have a thousand entries, and a long text more changes: their answers go as one, as JSON.
+document.addEventListener("formdata", ({ target, formData }) => {
+  for (const { dataset } of all(target).filter(isPerChange)) {
+    const prefix = `${dataset.field}.`;
+    const said = [...formData].filter(([name]) => name.startsWith(prefix));
+    for (const [name] of said) formData.delete(name);
+    const answers = said.map(([name, value]) => [name.slice(prefix.length), value]);
+    if (said.length) formData.set(dataset.field, JSON.stringify(Object.fromEntries(answers)));
+  }
+});

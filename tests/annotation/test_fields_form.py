@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.http import QueryDict
@@ -99,3 +100,18 @@ def test_the_form_is_read_by_its_fields_whatever_stage_it_is_of() -> None:
         "claim_check": {"3": "explained"},
         "error": "yes",
     }
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [
+        ('{"3": "explained"}', {"3": "explained"}),
+        ("{}", None),
+        ("{3", "{3"),
+        ("[" * 100_000, "[" * 100_000),
+    ],
+)
+def test_the_answers_to_changes_may_come_as_one(sent: str, answer: object) -> None:
+    task = tasktypes.parse_definition(FILES["perturbation-vetting"])
+    form = LabelForm(QueryDict(urlencode({"claim_check": sent})), task)
+    assert form.answers.get("claim_check") == answer

@@ -287,3 +287,18 @@ def test_a_lead_sees_what_a_change_of_the_task_does(
     page.click("[data-line]")
     assert page.evaluate("getSelection().toString()") == 'kind = "scales"'
     checked(page)
+
+
+def test_more_changes_than_a_form_has_entries_can_be_checked(open_page: OpenPage) -> None:
+    texts = {
+        name: " ".join(f"Group {number} has {word} cats." for number in range(1_100))
+        for name, word in (("gold", "two"), ("perturbed", "six"))
+    }
+    member = at_work("perturbation-vetting", claim_check=True, texts=texts)
+    page = label_screen(open_page, member)
+    press(page, "1")
+    page.locator("[data-rest-explained]").click()
+    press(page, "Control+Enter")
+    wait_for(page, "item-2")
+    answers = Label.objects.get().answers["claim_check"]
+    assert (len(answers), set(answers.values())) == (1_100, {"explained"})

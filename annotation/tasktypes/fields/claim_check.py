@@ -1,5 +1,6 @@
 """A check of which changes the claim explains."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,8 +47,14 @@ class ClaimCheck(Field):
         return dict(sorted(cleaned.items(), key=lambda piece: int(piece[0])))
 
     def from_post(self, post: Post) -> object:
-        """Return the answers by number of the piece, from the names `FIELD.NUMBER`; None if there
-        are none."""
+        """Return the answers by number of the piece, from the names `FIELD.NUMBER` or, from a page
+        with scripts, from JSON under the field's own name; None if there are none. What is not JSON
+        is returned as it is, so that `clean` refuses it."""
+        if sent := post.get(self.name):
+            try:
+                return json.loads(sent) or None
+            except (ValueError, RecursionError):
+                return str(sent)
         prefix = f"{self.name}."
         found = {name[len(prefix) :]: post.get(name) for name in post if name.startswith(prefix)}
         return {number: said for number, said in found.items() if said} or None

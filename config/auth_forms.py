@@ -57,6 +57,13 @@ class AccountAdapter(DefaultAccountAdapter):
         """Always False: sign-up is closed, and accounts need an invitation."""
         return False
 
+    def is_safe_url(self, url: str | None) -> bool:
+        """True if the address leads to a page of this site; what is no address does not."""
+        try:
+            return bool(super().is_safe_url(url))
+        except ValueError:
+            return False
+
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, str]]:
         """The ways to confirm who one is, in the words of this site."""
         ways: list[dict[str, str]] = super().get_reauthentication_methods(user)

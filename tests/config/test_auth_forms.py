@@ -253,6 +253,7 @@ def test_rights_that_end_while_a_new_password_is_set_stay_ended(
         "/\\evil.example",
         "https:evil.example",
         "javascript:1",
+        "http://[::1",
     ],
 )
 def test_signing_in_and_out_leads_nowhere_else(

@@ -19,8 +19,10 @@ let sending = null;
 let timer = 0;
 let handle = {};
 let memory = null; // where this browser has no room, or allows none
+let seen = []; // the keys that it kept then: another window may have kept more since
 
-const read = () => memory ?? JSON.parse(localStorage.getItem(store()) ?? "[]");
+const stored = () => JSON.parse(localStorage.getItem(store()) ?? "[]");
+const read = () => (memory ? [...memory, ...stored().filter(({ key }) => !seen.includes(key))] : stored());
 
 function write(entries) {
   try {
@@ -29,6 +31,7 @@ function write(entries) {
     memory = null;
   } catch {
     memory = entries;
+    seen = stored().map(({ key }) => key);
   }
   show();
 }

@@ -172,3 +172,27 @@ def test_a_database_that_is_away_is_told_in_words_on_a_page_that_asks_it_nothing
         checked(page)
     page.reload()
     expect(page.get_by_role("heading", level=1)).to_contain_text(member.project.name)
+
+
+def test_a_window_without_room_drops_nothing_that_another_window_keeps(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    other = page.context.new_page()
+    other.goto(page.url)
+    for one in (page, other):
+        one.wait_for_load_state("networkidle")
+    page.evaluate(
+        """() => {
+          globalThis.setItem = Storage.prototype.setItem;
+          Storage.prototype.setItem = () => { throw new Error("full"); };
+        }"""
+    )
+    page.context.set_offline(True)
+    choose(page, "1", "item-02")
+    expect(page.locator("#outbox")).to_contain_text("Saved on this page only")
+    choose(other, "2", "item-02")
+    page.evaluate("() => { Storage.prototype.setItem = globalThis.setItem; }")
+    page.keyboard.press("1")
+    expect(page.locator("#outbox")).to_contain_text("3 labels wait for the connection")
+    expect(other.locator("#outbox")).to_contain_text("3 labels wait for the connection")

@@ -42,9 +42,9 @@ def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
         version = known.filter(digest=digest).first()
         if version is None:
             number = (known.aggregate(last=Max("number"))["last"] or 0) + 1
-            version = TaskTypeVersion.objects.create(
-                slug=slug, number=number, digest=digest, definition=definition, source=source
-            )
+            said = {"slug": slug, "number": number, "definition": definition, "source": source}
+            # Somebody else may store the same definition at the same moment.
+            version, _ = TaskTypeVersion.objects.get_or_create(digest=digest, defaults=said)
     return version
 
 
@@ -56,9 +56,9 @@ def store_taxonomy(definition: dict[str, Any]) -> TaxonomyVersion:
         version = known.filter(digest=digest).first()
         if version is None:
             number = (known.aggregate(last=Max("number"))["last"] or 0) + 1
-            version = TaxonomyVersion.objects.create(
-                slug=slug, number=number, digest=digest, definition=definition
-            )
+            said = {"slug": slug, "number": number, "definition": definition}
+            # Somebody else may store the same definition at the same moment.
+            version, _ = TaxonomyVersion.objects.get_or_create(digest=digest, defaults=said)
     return version
 
 

@@ -22,7 +22,7 @@ from annotation.db import transactions
 from annotation.errors import FieldError, Refused
 from annotation.labelling import pilot
 from annotation.models import Account, Event, Invitation, Membership
-from annotation.projects import access, members
+from annotation.projects import members
 from annotation.projects.visible_names import check_visible
 
 # After so many seconds, nothing more is sent: browsers and proxies give up after a minute, and the
@@ -168,8 +168,7 @@ def create_invitation(
         check_visible(wanted.alias)
     except ValidationError as error:
         raise FieldError(str(error.message), "alias") from error
-    with transactions.transact():
-        access.check_still_lead(lead)
+    with members.lock_project(lead):
         here = Invitation.objects.in_project(lead.project).named(wanted.alias).waiting()
         here.exclude(pk__in=here.usable(now)).end(now)
         if here.exists():

@@ -26,7 +26,7 @@ MOST_OF_GROUP = 40
 def change_role(lead: Membership, member: Membership, role: str) -> None:
     """Change the member's role from now on; existing work stays as it is. Raises `Refused` if no
     lead would be left."""
-    with _lock_project(lead):
+    with lock_project(lead):
         _save_change(lead, member, role=role)
         _check_managed(lead.project)
     pilot.include(member, now=timezone.now())
@@ -35,7 +35,7 @@ def change_role(lead: Membership, member: Membership, role: str) -> None:
 def set_group(lead: Membership, member: Membership, group: str) -> None:
     """Put the member into a group, "" for none. Raises `Refused` as `clean_group` does."""
     name = clean_group(group)
-    with _lock_project(lead):
+    with lock_project(lead):
         _save_change(lead, member, group=name)
 
 
@@ -59,14 +59,14 @@ def suspend(lead: Membership, member: Membership) -> None:
     suspend themselves, or if no lead would be left."""
     if lead.pk == member.pk:
         raise Refused("You cannot suspend yourself. Transfer the project first.")
-    with _lock_project(lead):
+    with lock_project(lead):
         _save_change(lead, member, active=False)
         _check_managed(lead.project)
 
 
 def restore(lead: Membership, member: Membership) -> None:
     """Restore a suspended member with their role and work."""
-    with _lock_project(lead):
+    with lock_project(lead):
         _save_change(lead, member, active=True)
     pilot.include(member, now=timezone.now())
 
@@ -74,7 +74,7 @@ def restore(lead: Membership, member: Membership) -> None:
 def hand_over(lead: Membership, member: Membership, role: str) -> None:
     """Make the member a lead, and give the current lead `role`. Raises `Refused` if the member
     cannot sign in."""
-    with _lock_project(lead):
+    with lock_project(lead):
         _save_change(lead, member, role=Role.LEAD)
         _save_change(lead, lead, role=role)
         if not Membership.objects.in_project(lead.project).who_manage().filter(pk=member.pk):
@@ -117,8 +117,10 @@ def list_changes(project: Project) -> QuerySet[Event]:
 
 
 @contextmanager
-def _lock_project(lead: Membership) -> Iterator[None]:
-    # Prevents two leads from taking each other's role at the same time.
+def lock_project(lead: Membership) -> Iterator[None]:
+    """A transaction in which no other lead changes members or invitations. Raises
+    `PermissionDenied` for somebody who is no lead any more."""
+    # Prevents two leads from taking each other's role or inviting the same person at the same time.
     with transactions.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=lead.project_id)
         access.check_still_lead(lead)

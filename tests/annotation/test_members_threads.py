@@ -48,6 +48,21 @@ def test_of_leads_who_suspend_each_other_at_once_those_who_were_first_are_left()
     assert Membership.objects.in_project(project).who_manage().count() == 4 - done
 
 
+def test_of_leads_who_invite_the_same_names_at_once_one_makes_the_links() -> None:
+    project = make_project()
+    browsers = [browser_of(make_member(project, role=Role.LEAD)) for _ in range(4)]
+    names = [("ada", "ben", "cem"), ("cem", "ben", "ada")] * 2
+    works = [
+        lambda one=one, some=some: one.post(
+            reverse("members-invite", args=[project.slug]),
+            {"people": "\n".join(some), "role": Role.ANNOTATOR, "days": 7},
+        )
+        for one, some in zip(browsers, names, strict=True)
+    ]
+    assert sorted(answer.status_code for answer in at_once(*works)) == [200, 422, 422, 422]
+    assert Invitation.objects.in_project(project).count() == 3
+
+
 def test_a_project_that_is_created_twice_at_once_is_there_once() -> None:
     account = make_account()
     load_task_type_version("rating")

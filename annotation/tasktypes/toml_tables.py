@@ -47,6 +47,7 @@ class TomlTable:
             raise self.wrong(name, f"is {value!r}; write text in quotes.")
         if default is None and not value.strip():
             raise self.wrong(name, "is empty; fill it in.")
+        self._check_storable(name, value)
         return value
 
     def one_of(self, name: str, default: str | None, known: tuple[str, ...]) -> str:
@@ -85,6 +86,8 @@ class TomlTable:
             raise self.wrong(name, f'is {value!r}; write a list: ["…", "…"].')
         if not all(isinstance(one, str) and one.strip() for one in value):
             raise self.wrong(name, "contains something other than text; put each entry in quotes.")
+        for one in value:
+            self._check_storable(name, one)
         return tuple(value)
 
     def table(self, name: str) -> "TomlTable | None":
@@ -112,6 +115,13 @@ class TomlTable:
         """Return the error to raise for the value of a key; `problem` continues a sentence that
         begins with the key."""
         return DeclarationError((*self.place, name), problem)
+
+    def _check_storable(self, name: str, text: str) -> None:
+        # TOML can write it as an escape, and PostgreSQL stores it nowhere.
+        if "\0" in text:
+            raise self.wrong(
+                name, "contains the character U+0000, which cannot be stored. Remove it."
+            )
 
     def _get(self, name: str, default: Any) -> Any:
         self._asked.append(name)

@@ -190,6 +190,19 @@ def test_right_answers_of_practice_items_count_as_well(lead: Membership) -> None
     assert "“Invalid” in 0 labels, and the correct answer of 1 item" in page.text
 
 
+@pytest.mark.parametrize("place", ["title", "help", "examples"])
+def test_a_character_that_cannot_be_stored_is_named_with_its_line(
+    lead: Membership, place: str
+) -> None:
+    changed = re.sub(
+        rf'(?m)^{place} = (\[\s*)?"', lambda found: found[0] + "\\u0000", SOURCE, count=1
+    )
+    assert changed != SOURCE
+    answer = post(lead, changed)
+    assert answer.status_code == 422
+    assert f"{place}: contains the character U+0000" in answer.text
+
+
 def test_the_preview_is_a_whole_page_without_a_script(lead: Membership) -> None:
     page = browser_of(lead).post("/projects/p/task/preview/", {"source": SOURCE}).text
     assert page.startswith("<!doctype html>")

@@ -133,6 +133,9 @@ def _reserve(project: Project, people: Iterable[Membership], now: datetime) -> N
     for pk in project.pilot:
         with transactions.transact():
             item = Item.objects.locked().get(pk=pk)
+            # A lead who ends the pilot meanwhile releases only what is reserved by then.
+            if pk not in Project.objects.values_list("pilot", flat=True).get(pk=project.pk):
+                return
             item.project = project
             for member in people:
                 assignment.reserve_slot(item, member, now)

@@ -1,10 +1,12 @@
 """A pilot: everybody labels the same few items before the rest opens."""
 
+from datetime import datetime
+
 import pytest
 from django.utils import timezone
 
 from annotation.errors import Refused
-from annotation.labelling import bulk_changes, pilot, queue
+from annotation.labelling import assignment, bulk_changes, pilot, queue
 from annotation.labelling.correct_answers import PROBE
 from annotation.labelling.queue import Offer
 from annotation.models import Item, Label, Membership, Project, Slot
@@ -69,6 +71,22 @@ def test_everybody_gets_the_pilot_items_and_nothing_else_until_it_ends(
     assert (progress.items, progress.finished) == (4, 3)
     pilot.end(fresh(lead))
     assert label_all(people[0], most=1)[0] not in keys
+
+
+def test_a_pilot_that_is_ended_while_it_begins_leaves_nothing_reserved(
+    lead: Membership, people: list[Membership], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reserve_then_end(item: Item, member: Membership, now: datetime) -> bool:
+        monkeypatch.undo()
+        done = assignment.reserve_slot(item, member, now)
+        pilot.end(fresh(lead))
+        return done
+
+    monkeypatch.setattr(assignment, "reserve_slot", reserve_then_end)
+    pilot.begin(lead, 4, now=timezone.now())
+    held = Slot.objects.exclude(reserved_for=None).exclude(state=Slot.State.CLOSED)
+    # Here the end comes within the step of the first item; in earnest it waits for its lock.
+    assert held.values("item").distinct().count() <= 1
 
 
 def test_pilot_items_come_from_all_categories_and_one_for_each_question(

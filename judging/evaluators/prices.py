@@ -114,11 +114,15 @@ def _tokens_in(body: bytes) -> int:
 
 
 def _max_answer_tokens(parameters: Mapping[str, Any]) -> int:
-    """Return the highest of the token limits: a server may know only one of their names, and take
-    4096.0 or "4096" for 4096."""
+    return find_token_limit(parameters) or DEFAULT_MAX_TOKENS
+
+
+def find_token_limit(parameters: Mapping[str, Any]) -> int | None:
+    """Return the highest of the limits on the tokens of an answer, None if there is none: a server
+    may know only one of their names, and take 4096.0 or "4096" for 4096."""
     names = (*TOKEN_LIMIT_NAMES, *_OTHER_LIMIT_NAMES)
     limits = [_parse_limit(parameters.get(name)) for name in names]
-    return max(filter(None, limits), default=DEFAULT_MAX_TOKENS)
+    return max(filter(None, limits), default=None)
 
 
 def _parse_limit(value: object) -> int | None:

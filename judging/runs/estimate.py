@@ -14,7 +14,15 @@ from django.db.models import Avg
 
 from annotation.db.batches import make_batches
 from annotation.models import Project, Revision
-from judging.evaluators.prices import BYTES_PER_TOKEN, bound_cost, compute_cost, estimate_tokens
+from judging.evaluators.prices import (
+    BYTES_PER_TOKEN,
+    DEFAULT_MAX_TOKENS,
+    bound_cost,
+    compute_cost,
+    estimate_tokens,
+    find_token_limit,
+)
+from judging.evaluators.providers import merge_defaults
 from judging.models import Budget, Endpoint, Reply, Request, Run, StrategyVersion
 from judging.runs import amounts, pinning, run_config, spending, start_checks
 from judging.runs.engine import calls
@@ -215,7 +223,8 @@ class RequestsEstimate:
     None if prices are unknown, and `least` what they cost if the replies are as short as the
     endpoint's earlier ones. `tokens_in` and `tokens_out` are the ranges of their tokens. The later
     steps of a chain are unknown until the earlier steps are answered, so each call of a later step
-    counts as one request.
+    counts as one request. `has_token_limit` is False if an answer may have any number of tokens, so
+    that it can cost more than a cap reserves.
     """
 
     requests: int
@@ -224,6 +233,7 @@ class RequestsEstimate:
     least: Decimal | None
     tokens_in: UsageRange
     tokens_out: UsageRange
+    has_token_limit: bool
 
     @property
     def to_ask(self) -> int:
@@ -349,6 +359,7 @@ def estimate_requests(
         least=bound_cost(run.endpoint.prices(), int(tokens_in.low), int(tokens_out.low), min),
         tokens_in=tokens_in,
         tokens_out=tokens_out,
+        has_token_limit=find_token_limit(merge_defaults(run.pinned)) is not None,
     )
 
 
@@ -375,30 +386,43 @@ def _compare_items(
     return SameItems(config.same_as.number, len(before), len(now), changed)
 
 
-def compare_cap(named: str, left: Decimal | None, price: UsageRange | None) -> list[Shortage]:
+def compare_cap(
+    named: str, left: Decimal | None, price: UsageRange | None, *, has_token_limit: bool
+) -> list[Shortage]:
     """Compare an estimated price with what is left of a cap, which the words `named` name; return
-    one shortage at most."""
-    if not (told := _describe_shortage(left, price)):
-        return []
-    return [Shortage("cap", f"{named} {told}. The run then pauses until you raise it.")]
+    one shortage at most. `has_token_limit`: the tokens of an answer are limited."""
+    if not (told := _describe_shortage(left, price, "The run then pauses until you raise it.")):
+        told = "" if has_token_limit else _describe_risk(left, price)
+    return [Shortage("cap", f"{named} {told}")] if told else []
 
 
-def compare_budget(project: Project, price: UsageRange | None) -> list[Shortage]:
+def compare_budget(
+    project: Project, price: UsageRange | None, *, has_token_limit: bool
+) -> list[Shortage]:
     """Compare an estimated price with what is left of the project's budget; return one shortage at
-    most."""
-    if price is None or not (held := Budget.objects.filter(project=project).first()):
-        return []
-    left = spending.compute_left(held)
-    if left is None or not (told := _describe_shortage(left, price)):
-        return []
-    named = f"The {amounts.format_amount(left)} left of the project's budget"
-    return [Shortage("budget", f"{named} {told}. Runs then pause until a lead raises it.")]
+    most. `has_token_limit`: the tokens of an answer are limited."""
+    held = Budget.objects.filter(project=project).first()
+    left = spending.compute_left(held) if held else None
+    if not (told := _describe_shortage(left, price, "Runs then pause until a lead raises it.")):
+        told = "" if has_token_limit else _describe_risk(left, price)
+    named = f"The {amounts.format_amount(left or spending.ZERO)} left of the project's budget"
+    return [Shortage("budget", f"{named} {told}")] if told else []
 
 
-def _describe_shortage(left: Decimal | None, price: UsageRange | None) -> str:
+def _describe_shortage(left: Decimal | None, price: UsageRange | None, then: str) -> str:
     if left is None or price is None or price.high <= left:
         return ""
-    return "will not be enough" if price.low > left else "may not be enough"
+    enough = "will not be enough" if price.low > left else "may not be enough"
+    return f"{enough}. {then}"
+
+
+def _describe_risk(left: Decimal | None, price: UsageRange | None) -> str:
+    if left is None or price is None or not price.high:
+        return ""
+    return (
+        f"may be exceeded: answers have no token limit, and {DEFAULT_MAX_TOKENS:,} tokens are "
+        "reserved for each. Set max_tokens among the parameters."
+    )
 
 
 def sum_prices(found: Sequence[RunEstimate]) -> UsageRange | None:

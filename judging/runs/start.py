@@ -263,8 +263,12 @@ def _explain_refusal(project: Project, endpoint: Endpoint, config: RunConfig) ->
 def _find_shortages(project: Project, config: RunConfig, estimated: RunEstimate) -> list[Shortage]:
     named = f"The cap of {format_amount(config.cap or Decimal(0))}"
     return [
-        *estimate.compare_cap(named, config.cap, estimated.price),
-        *estimate.compare_budget(project, estimated.price),
+        *estimate.compare_cap(
+            named, config.cap, estimated.price, has_token_limit=estimated.has_token_limit
+        ),
+        *estimate.compare_budget(
+            project, estimated.price, has_token_limit=estimated.has_token_limit
+        ),
     ]
 
 

@@ -204,8 +204,12 @@ def _complete_estimate(
     left = spending.compute_left(run)
     named = f"The {amounts.format_amount(left or spending.ZERO)} left of the run's cap"
     shortages = [
-        *estimate.compare_cap(named, left, requests.price),
-        *estimate.compare_budget(run.project, requests.price),
+        *estimate.compare_cap(
+            named, left, requests.price, has_token_limit=requests.has_token_limit
+        ),
+        *estimate.compare_budget(
+            run.project, requests.price, has_token_limit=requests.has_token_limit
+        ),
     ]
     return SupplementEstimate(**vars(requests), items=items, calls=made, shortages=shortages)
 

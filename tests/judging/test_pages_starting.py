@@ -273,6 +273,8 @@ def test_an_estimate_says_that_the_cap_or_the_budget_is_below_it(
 ) -> None:
     """Each of 2 calls costs at most 1,024 tokens at 20 a million, and its prompt at 10."""
     make_items(project, 2)
+    judge.parameters = {"max_tokens": 1_024}
+    judge.save()
     assert "enough" not in shown(sent(browser, estimate=1, cap="1"))
     said = shown(sent(browser, estimate=1, cap="0.02"))
     assert "The cap of 0.02 USD may not be enough. The run then pauses until you" in said
@@ -289,6 +291,26 @@ def test_an_estimate_says_that_the_cap_or_the_budget_is_below_it(
     held.save()
     said = unescape(shown(sent(browser, estimate=1)))
     assert "The 0 USD left of the project's budget will not be enough." in said
+
+
+def test_an_estimate_says_that_without_a_token_limit_the_cap_may_be_exceeded(
+    browser: Client, project: Project, judge: Endpoint
+) -> None:
+    make_items(project, 2)
+    risk = "may be exceeded: answers have no token limit, and 1,024 tokens are reserved for each."
+    for provider, parameters, told in (
+        ("openai_compatible", {}, 1),
+        ("openai_compatible", {"max_tokens": 4_096}, 0),
+        ("anthropic", {}, 0),
+        ("openai_compatible", {"max_tokens": None}, 1),
+    ):
+        judge.provider, judge.parameters = provider, parameters
+        judge.save()
+        assert shown(sent(browser, estimate=1, cap="1")).count(f"The cap of 1 USD {risk}") == told
+    assert risk not in shown(sent(browser, estimate=1)), "there is no cap"
+    Budget.objects.create(project=project, cap=Decimal(1))
+    said = unescape(shown(sent(browser, estimate=1)))
+    assert f"The 1 USD left of the project's budget {risk}" in said
 
 
 def test_an_estimate_says_that_a_run_cannot_start_instead_of_offering_it(

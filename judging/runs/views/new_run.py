@@ -127,7 +127,11 @@ def _estimate_context(project: Project, planned: list[PlannedRun]) -> dict[str, 
             if short.limit == "cap"
         ],
         # The budget must do for all runs together.
-        "short_of_budget": estimate.compare_budget(project, total),
+        "short_of_budget": estimate.compare_budget(
+            project,
+            total,
+            has_token_limit=all(one.has_token_limit for one in estimates if one.to_ask),
+        ),
         "planned": planned,
         "sending": [one for one in planned if one.estimate.to_ask and not one.endpoint.is_offline],
         "to_ask": sum(one.to_ask for one in estimates),

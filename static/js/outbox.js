@@ -110,11 +110,13 @@ async function sendAll() {
   const items = { stored: [], refused: [], extra: [], looks: [] };
   for (const one of waiting()) {
     const answer = await send(one, true);
-    items[answer.kind]?.push(one.item);
+    // What the server cannot read, such as too long a text, it will not take later either.
+    const kind = answer.status === 400 ? "refused" : answer.kind;
+    items[kind]?.push(one.item);
     if (answer.headers.get("Label-Counted") === "no") items.extra.push(one.item);
-    if (answer.kind === "stored" && one.phase === "blind") items.looks.push(one.item);
-    if (answer.kind === "refused") refuse(one, answer);
-    else if (answer.kind !== "stored" && answer.kind !== "server") break;
+    if (kind === "stored" && one.phase === "blind") items.looks.push(one.item);
+    if (kind === "refused") refuse(one, answer);
+    else if (kind !== "stored" && kind !== "server") break;
   }
   if (items.stored.length || items.refused.length) handle.sent(waiting().length, items);
 }

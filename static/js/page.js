@@ -77,7 +77,8 @@ export async function ask(url, options = {}) {
   try {
     const signal = options.signal ?? AbortSignal.timeout(TIMEOUT);
     const response = await fetch(url, { ...options, headers, signal });
-    return { kind: kindOf(response), headers: response.headers, body: await response.text() };
+    const kind = kindOf(response);
+    return { kind, status: response.status, headers: response.headers, body: await response.text() };
   } catch {
     return { kind: "connection", headers: new Headers(), body: "" };
   }

@@ -48,6 +48,29 @@ def test_that_no_item_is_left_is_in_sight_until_the_connection_is_back(
     expect_choices({"item-01": "invalid", "item-02": "score-invariant"})
 
 
+def test_a_label_that_the_server_cannot_read_keeps_neither_its_item_nor_others(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = at_the_last_item_offline(open_page, member)
+
+    def refuse_the_first(route: Route) -> None:
+        if "item-01" in str(route.request.post_data):
+            route.fulfill(status=400, body="")
+        else:
+            route.continue_()
+
+    page.route("**/submit/", refuse_the_first)
+    page.context.set_offline(False)
+    refused = page.locator("#outbox").get_by_text("Your label “Invalid” of item-01 was not saved.")
+    expect(refused).to_be_visible()
+    expect_choices({"item-02": "score-invariant"})
+    page.unroute("**/submit/")
+    wait_for(page, "item-01")
+    page.keyboard.press("1")
+    wait_for(page, "item-03")
+    expect_choices({"item-01": "valid", "item-02": "score-invariant"})
+
+
 def test_labels_are_sent_also_if_their_author_and_project_were_renamed_meanwhile(
     open_page: OpenPage, member: Membership
 ) -> None:

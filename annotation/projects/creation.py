@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from itertools import chain, count
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import IntegrityError
 from django.db.models import Max
@@ -23,6 +23,8 @@ from annotation.models import (
     TaxonomyVersion,
 )
 
+Version = TypeVar("Version", TaskTypeVersion, TaxonomyVersion)
+
 _SLUG_LENGTH = 80
 NAME_TAKEN = "There is a project of this name. Choose another one."
 
@@ -36,30 +38,27 @@ def load_task_type_version(slug: str) -> TaskTypeVersion:
 def store_task_type(definition: dict[str, Any], source: str) -> TaskTypeVersion:
     """Return the stored version of a definition; a new definition is stored first. `source` is its
     TOML."""
-    slug, digest = definition["slug"], tasktypes.digest_definition(definition)
-    with transactions.transact():
-        known = TaskTypeVersion.objects.filter(slug=slug)
-        version = known.filter(digest=digest).first()
-        if version is None:
-            number = (known.aggregate(last=Max("number"))["last"] or 0) + 1
-            said = {"slug": slug, "number": number, "definition": definition, "source": source}
-            # Somebody else may store the same definition at the same moment.
-            version, _ = TaskTypeVersion.objects.get_or_create(digest=digest, defaults=said)
-    return version
+    digest = tasktypes.digest_definition(definition)
+    new = {"slug": definition["slug"], "digest": digest, "definition": definition}
+    return _store(TaskTypeVersion(**new, source=source))
 
 
 def store_taxonomy(definition: dict[str, Any]) -> TaxonomyVersion:
     """Return the stored version of a definition; a new definition is stored first."""
-    slug, digest = definition["slug"], taxonomy.digest_definition(definition)
+    digest = taxonomy.digest_definition(definition)
+    new = {"slug": definition["slug"], "digest": digest, "definition": definition}
+    return _store(TaxonomyVersion(**new))
+
+
+def _store(new: Version) -> Version:
+    """Return the stored version with the slug and digest of this one, which is stored first under
+    the next number if there is none. Others may store theirs at the same moment."""
+    known = type(new).objects.filter(slug=new.slug)
     with transactions.transact():
-        known = TaxonomyVersion.objects.filter(slug=slug)
-        version = known.filter(digest=digest).first()
-        if version is None:
-            number = (known.aggregate(last=Max("number"))["last"] or 0) + 1
-            said = {"slug": slug, "number": number, "definition": definition}
-            # Somebody else may store the same definition at the same moment.
-            version, _ = TaxonomyVersion.objects.get_or_create(digest=digest, defaults=said)
-    return version
+        while (stored := known.filter(digest=new.digest).first()) is None:
+            new.number = (known.aggregate(last=Max("number"))["last"] or 0) + 1
+            type(new).objects.bulk_create([new], ignore_conflicts=True)
+    return stored
 
 
 def create_project(

@@ -58,7 +58,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def is_safe_url(self, url: str | None) -> bool:
-        """True if the address leads to a page of this site; what is no address does not."""
+        """True if the address leads to a page of this site. False if it cannot be read."""
         try:
             return bool(super().is_safe_url(url))
         except ValueError:
@@ -74,8 +74,8 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
         """Return the account with this name or address and this password; None if there is none."""
-        # allauth tries what is given as both as an address too. With an address given twice, it
-        # would check the password of an account twice, and the time would tell that there is one.
+        # allauth tries the user name as an address too. It would check the password twice for an
+        # address passed as both, and the time would tell that an account has it.
         if credentials.get("email") == credentials.get("username"):
             credentials.pop("email", None)
         return super().authenticate(request, **credentials)

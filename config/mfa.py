@@ -13,7 +13,6 @@ from typing import Any
 from allauth.account.app_settings import REAUTHENTICATION_TIMEOUT
 from allauth.account.internal.flows.login import get_authentication_records
 from allauth.account.internal.flows.reauthentication import get_reauthentication_flows
-from allauth.core import context
 from allauth.core.internal.cryptokit import normalize_user_code
 from allauth.mfa import app_settings as mfa_settings
 from allauth.mfa.adapter import DefaultMFAAdapter, get_adapter
@@ -255,10 +254,10 @@ def _check_passkey(check: Callable[[], Any]) -> Any:
 
 
 def _check_origin(said: CollectedClientData) -> None:
-    """Raise `ValidationError` for what a passkey signed at another address than that of the site.
-    The library also accepts subdomains and other ports, where somebody else may have pages."""
-    request = context.request
-    own = {f"{request.scheme}://{request.get_host()}", *settings.CSRF_TRUSTED_ORIGINS}
+    """Raise `ValidationError` for what a passkey signed at another address than SITE_URL, if there
+    is one. The library also accepts subdomains and other ports, where somebody else may have
+    pages."""
+    own = settings.CSRF_TRUSTED_ORIGINS
     if not settings.MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN and said.origin not in own:
         raise ValidationError(PASSKEY_REFUSED)
 

@@ -60,7 +60,7 @@ def publish(
 
     Variants without a text are left out. `base` is the number of the version that the author
     started from, or 0. Raises `Refused` for empty guidelines and for texts over `MAX_LENGTH`, and
-    `Stale` if `base` is not the latest version.
+    `Stale` if `base` is not the latest version and the latest has another text.
     """
     text = _tidy(text)
     variants = {kind: _tidy(said) for kind, said in variants.items() if said.strip()}
@@ -70,10 +70,10 @@ def publish(
         # number.
         Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
         last = current_version(project)
-        if base is not None and base != (last.number if last else 0):
-            raise Stale("Somebody published another version. Read it, then publish again.")
         if last and (last.text, last.variants) == (text, variants):
             return last
+        if base is not None and base != (last.number if last else 0):
+            raise Stale("Somebody published another version. Read it, then publish again.")
         version = GuidelinesVersion.objects.create(
             project=project,
             number=last.number + 1 if last else 1,

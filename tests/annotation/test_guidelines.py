@@ -267,6 +267,21 @@ def test_nor_if_they_publish_at_the_same_moment(
     assert lead.project.guidelines.get().text == "Theirs."
 
 
+def test_guidelines_that_are_sent_twice_are_published_once(
+    lead: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = guidelines.publish
+
+    def publish_second(*given: Any, **values: Any) -> Any:
+        """The same form was sent a moment before."""
+        checked(*given, **values)
+        return checked(*given, **values)
+
+    monkeypatch.setattr(guidelines, "publish", publish_second)
+    assert send(lead, base="0", text="Mine.", note="")[0] == 302
+    assert lead.project.guidelines.get().text == "Mine."
+
+
 def test_empty_guidelines_are_not_published(lead: Membership) -> None:
     status, shown = send(lead, base="0", text=" ", note="")
     assert status == 422

@@ -471,17 +471,18 @@ def test_a_save_that_somebody_came_before_says_what_saving_again_would_do(
 def test_a_save_at_the_same_moment_undoes_no_change_of_somebody_else(
     lead: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    make_item(lead.project)
     checked = project_settings.find_problems
 
     def find_problems(*given: Any) -> Any:
         """Somebody else saves while the form is being checked."""
         monkeypatch.setattr(project_settings, "find_problems", checked)
-        project_settings.apply_change(
-            Project.objects.get(pk=lead.project_id), lead, {"description": "Their words."}
-        )
+        theirs = Project.objects.get(pk=lead.project_id)
+        project_settings.apply_change(theirs, lead, {"overlap": 2})
         return checked(*given)
 
     monkeypatch.setattr(project_settings, "find_problems", find_problems)
-    status, page = post(lead, sent(lead, overlap=2))
+    status, page = post(lead, sent(lead, description="My words."))
     assert (status, "Somebody else changed the settings" in page) == (422, True)
-    assert Project.objects.get().description == "Their words."
+    assert "1 item needs fewer labels." in page, "what saving again would do"
+    assert Project.objects.get().overlap == 2

@@ -223,6 +223,7 @@ def edit_settings(request: HtmxRequest, slug: str) -> HttpResponse:
         )
     except Stale as problem:  # somebody else saved since the form was checked
         form.add_error(None, str(problem))
+        lead.project.refresh_from_db()
         reach = project_settings.preview_change(lead.project, form.values())
         return _page(request, lead, form, status=422, reach=reach)
     if applied.job:

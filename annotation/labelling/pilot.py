@@ -76,12 +76,12 @@ def end(lead: Membership) -> None:
         chosen = project.pilot
         project.pilot = lead.project.pilot = []
         project.save(update_fields=["pilot"])
-    people = list(Membership.objects.in_project(project))
     for pk in chosen:
         with transactions.transact():
             item = Item.objects.locked().get(pk=pk)
             item.project = project
-            for member in people:
+            # Somebody who was just joining may have reserved it until now.
+            for member in Membership.objects.in_project(project):
                 assignment.release_slots(member, [item])
     _record("pilot ended", lead, items=len(chosen))
 

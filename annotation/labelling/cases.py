@@ -212,10 +212,10 @@ def request_decision(member: Membership, item: Item, *, now: datetime) -> Slot:
 
     Raises `Refused` for an item with a known answer, since a decision would replace that answer.
     """
-    if item.purpose in PURPOSES:
-        raise Refused(_KNOWN)
     with transactions.transact():
         locked = Item.objects.locked().get(pk=item.pk)
+        if locked.purpose in PURPOSES:
+            raise Refused(_KNOWN)
         readiness.check_ready(locked)
         slot = adjudication.open_decision(locked, Reason.REQUESTED)
         _record("ask for adjudication", member, item)

@@ -196,7 +196,7 @@ def cancel_import(job: Job, member: Membership, now: datetime) -> bool:
 
 def due_job_ids(now: datetime) -> list[int]:
     """Return the ids of the imports that wait for a worker, have lost their worker or have
-    expired, in turn."""
+    expired; projects take turns."""
     asked = job_queue.free_jobs_filter(now) & Q(
         result__step__in=[upload_files.CHECK, upload_files.STORE]
     )

@@ -126,8 +126,8 @@ def measure_contest_rate(project: Project) -> ContestRate:
 
 def _withdraw_from_verification(offer: Offer, now: datetime) -> None:
     """Close the offered slot if the labels give no result any more: a label was undone in the
-    meantime, or a lead chose another rule. If no label is to come, the item then waits for what
-    follows a disagreement."""
+    meantime, or a lead chose another rule. If no more labels are expected, the item is then
+    treated as a disagreement."""
     with transactions.transact():
         item = Item.objects.locked().get(pk=offer.item.pk)
         item.project = offer.item.project

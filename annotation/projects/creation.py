@@ -105,7 +105,7 @@ def create_led_project(account: Account, name: str, **values: Any) -> Project:
             project = create_audited_project(free_slug(name), name=name, **settings)
             add_lead(project, account)
     except IntegrityError as error:
-        raise FieldError("Somebody else creates a project at this moment. Try again.") from error
+        raise FieldError("Somebody else is creating a project right now. Try again.") from error
     return project
 
 

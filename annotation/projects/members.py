@@ -118,9 +118,8 @@ def list_changes(project: Project) -> QuerySet[Event]:
 
 @contextmanager
 def lock_project(lead: Membership) -> Iterator[None]:
-    """A transaction in which no other lead changes members or invitations. Raises
-    `PermissionDenied` for somebody who is no lead any more."""
-    # Prevents two leads from taking each other's role or inviting the same person at the same time.
+    """A transaction with a lock, so that two leads neither take each other's role nor invite the
+    same name at the same time. Raises `PermissionDenied` for somebody who is no lead any more."""
     with transactions.transact():
         Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=lead.project_id)
         access.check_still_lead(lead)

@@ -76,7 +76,7 @@ def get_password(job: Job, member: Membership) -> str:
 
 def due_job_ids(now: datetime) -> list[int]:
     """Return the ids of exports that wait for a worker, whose worker has died, or whose file has
-    expired, in turn."""
+    expired; projects take turns."""
     over = Q(state=Job.State.FINISHED, result__expires__lte=now.timestamp())
     found = Job.objects.filter(
         job_queue.free_jobs_filter(now) | over & Q(result__deleted=False), kind=KIND

@@ -311,7 +311,7 @@ class CallQuerySet(models.QuerySet[Any]):
             return found
         return self.none() if NUL in key else found.filter(outcome__item__key=key)
 
-    def with_reply_length(self) -> models.QuerySet[Any, tuple[Any, ...]]:
+    def list_places_with_length(self) -> models.QuerySet[Any, tuple[Any, ...]]:
         """For each call: its supplement, sample, order, role and step, its id, and the characters
         of its reply and thinking, which are not loaded."""
         reply, thinking = Length("request__reply__text"), Length("request__reply__thinking")

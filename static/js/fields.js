@@ -351,7 +351,8 @@ export function bind(form) {
   activate(form, missing(form) ?? (follows || shown(form)[0]));
 }
 
-// A form can have a thousand entries, and a long text more changes: their answers go as one, as JSON.
+// The server takes at most a thousand entries of a form, and a long text may have more changes: their
+// answers are sent as one entry, as JSON.
 document.addEventListener("formdata", ({ target, formData }) => {
   for (const { dataset } of all(target).filter(isPerChange)) {
     const prefix = `${dataset.field}.`;

@@ -110,8 +110,8 @@ async function sendAll() {
   const items = { stored: [], refused: [], extra: [], looks: [] };
   for (const one of waiting()) {
     const answer = await send(one, true);
-    // What the server cannot read, such as too long a text, it will not take later either.
-    const kind = answer.status === 400 ? "refused" : answer.kind;
+    // What the server or a proxy cannot read, such as too long a text, it will not take later either.
+    const kind = [400, 413].includes(answer.status) ? "refused" : answer.kind;
     items[kind]?.push(one.item);
     if (answer.headers.get("Label-Counted") === "no") items.extra.push(one.item);
     if (kind === "stored" && one.phase === "blind") items.looks.push(one.item);

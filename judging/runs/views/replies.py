@@ -151,7 +151,7 @@ def _neighbours(request: HttpRequest, run: Run, outcome: Outcome) -> dict[str, A
 def _call_page(run: Run, strategy: Strategy, outcome: Outcome, said: str) -> CallPage:
     """The calls from the number that the URL says, in the order of supplement, sample, order, role
     and step: as many as have `MAX_CHARACTERS` together, and at least one."""
-    ordered = sorted(outcome.calls.with_reply_length())
+    ordered = sorted(outcome.calls.list_places_with_length())
     number = int(said) if said.isdecimal() and len(said) < 10 else 1
     first = max(1, min(number, len(ordered)))
     # To render the prompt of a call, its texts are loaded.

@@ -108,9 +108,10 @@ def test_an_answer_that_another_site_was_given_does_not_let_in(ada: Account, set
         assert not answer(client, passkey.get(told)), (site, origin)
     # Whoever passes the answer on names their own port as the host that was asked.
     client, told = asked(ada)
-    passkey.site, passkey.origin = "testserver", "http://testserver:8443"
-    client.defaults["HTTP_HOST"] = "testserver:8443"
-    assert not answer(client, passkey.get(told))
+    passkey.site, passkey.origin = "testserver", "https://testserver:8443"
+    host, sent = {"host": "testserver:8443"}, {"credential": passkey.get(told)}
+    client.post(SECOND, sent, headers=host, secure=True)
+    assert not is_in(client)
     passkey.origin = "https://testserver"
     client, told = asked(ada)
     assert answer(client, passkey.get(told))

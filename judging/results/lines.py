@@ -87,7 +87,7 @@ def group_fields(rows: Iterable[Row]) -> list[str]:
 def group_title(asked: PageQuery, field: str, row: Row) -> str:
     """The title of a row's group."""
     title = asked.group_title(field, row[field])
-    if row[field] == SI_ITEM and not row["score_invariant"] and asked.is_judging(row):
+    if row[field] == SI_ITEM and not row["score_invariant"] and asked.is_perturbed(row):
         return f"{title}, labelled as errors"
     invariant = field == "category" and row["score_invariant"] and row[field] != SI_ITEM
     # If the URL groups by category only, there is no ability column to mark score-invariant rows.

@@ -13,6 +13,7 @@ from annotation.models import Membership, Project
 from annotation.reports.grouping import Grouping
 from judging.models import Run
 from judging.results import columns, counted
+from judging.results.arrays import JUDGING_FRAMES
 from judging.results.cells import Grid, Row
 from judging.results.columns import Table
 from judging.results.frames import EXPLANATION_FRAME
@@ -255,6 +256,16 @@ class PageQuery:
     @cached_property
     def _judging_numbers(self) -> set[int]:
         return {run.number for run in self.judging_runs}
+
+    def is_perturbed(self, row: Row) -> bool:
+        """True if the run of a row judges perturbed answers, so that it tells score-invariant items
+        from errors."""
+        return row["run"] in self._perturbed_numbers
+
+    @cached_property
+    def _perturbed_numbers(self) -> set[int]:
+        frames = {run.number: run.strategy.strategy().frame for run in self.runs}
+        return {number for number, frame in frames.items() if frame in JUDGING_FRAMES}
 
     @property
     def names_alone(self) -> bool:

@@ -22,7 +22,7 @@ from tests.judging.builders_detecting import (
     say_kinds,
     say_softly,
 )
-from tests.judging.builders_judging import make_endpoint
+from tests.judging.builders_judging import make_endpoint, make_items
 
 pytestmark = pytest.mark.django_db
 
@@ -258,3 +258,14 @@ def test_words_of_people_and_names_are_never_markup(
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert(1)" not in page
     assert "<b>x</b>" not in page
+
+
+def test_a_detector_calls_no_items_score_invariant_or_labelled_as_errors(
+    project: Project, browser: Client
+) -> None:
+    """It is not told which items were meant to be score-invariant."""
+    items = make_items(project, 3, "no_error", category="", ability="score-invariant")
+    judge(items, "DU-", endpoint=rate_endpoint("a"))
+    page = browser.get("/projects/lab/results/missing/?by=ability").content.decode()
+    assert "Score-invariant" in page
+    assert "labelled as errors" not in page

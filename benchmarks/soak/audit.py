@@ -175,6 +175,9 @@ def _jobs(journal: Journal) -> Iterator[Line]:
     yield Line(
         "jobs", ", ".join(f"{n} × {what} {state}" for (what, state), n in sorted(ended.items()))
     )
+    failed = Counter(str(note["said"]) for note in journal.all("job") if note["state"] == "failed")
+    for said, n in sorted(failed.items()):
+        yield Line("jobs that failed", f"{n} × {said}")
     for what in ("import", "export", "generation", "snapshot"):
         sent = sum(note["what"] == what for note in journal.all("job sent"))
         known = sum(note["what"] == what and note["number"] > 0 for note in journal.all("job"))

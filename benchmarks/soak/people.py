@@ -215,11 +215,13 @@ def adjudicate(caller: Caller, trial: Trial) -> None:
 
 
 def add_items(caller: Caller, trial: Trial) -> None:
-    """Import a file, and generate items."""
+    """Generate items, and import a file, again if it failed on a full disk."""
     base = f"/api/v1/projects/{LABELLED}/"
     asked = {"perturbers": ["spelling"], "limit": 150, "seed": "1"}
     _follow(caller, trial, f"{base}generations/", asked, "generation")
-    _import(caller, trial, base)
+    number = 1
+    while _import(caller, trial, base, number) == "failed" and not trial.calm.wait(5):
+        number += 1
 
 
 def export_again_and_again(caller: Caller, trial: Trial) -> None:
@@ -237,7 +239,8 @@ def export_again_and_again(caller: Caller, trial: Trial) -> None:
         trial.calm.wait(4)
 
 
-def _import(caller: Caller, trial: Trial, base: str) -> None:
+def _import(caller: Caller, trial: Trial, base: str, time: int) -> str:
+    """Import the file for this time; return the state of the import in the end, "" for none."""
     head = (
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="more.jsonl"\r\n'
         "Content-Type: application/octet-stream\r\n\r\n"
@@ -246,10 +249,12 @@ def _import(caller: Caller, trial: Trial, base: str) -> None:
     body = head.encode() + content + f"\r\n--{BOUNDARY}--\r\n".encode()
     kind = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
     caller.journal.note("job sent", what="import")
-    sent = caller.insist("POST", f"{base}imports/", body, headers=kind | once("import"), timeout=60)
+    sent = caller.insist(
+        "POST", f"{base}imports/", body, headers=kind | once(f"import {time}"), timeout=60
+    )
     if sent.status != 201:
         caller.journal.note("job", what="import", number=0, state=f"refused {sent.status}")
-        return
+        return ""
     number = sent.body["number"]
     path = f"{base}imports/{number}/"
     ready = _wait(caller, trial, path, lambda job: job["step"] == "ready" or job["state"] in ENDED)
@@ -260,6 +265,7 @@ def _import(caller: Caller, trial: Trial, base: str) -> None:
         "job", what="import", number=number, state=ended and ended["state"],
         said=ended and ended["message"],
     )  # fmt: skip
+    return ended["state"] if ended else ""
 
 
 def _follow(caller: Caller, trial: Trial, path: str, asked: dict[str, Any], what: str) -> None:

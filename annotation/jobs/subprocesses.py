@@ -15,6 +15,11 @@ REPORT_SECONDS = 1.0
 # A program that writes nothing for this many seconds counts as hung; each of its steps is far
 # shorter.
 MAX_SILENT_SECONDS = 300.0
+# For a program that failed without a word: what it says goes to the same disk.
+STOPPED_MESSAGE = (
+    "The program was stopped, perhaps because the disk is full or memory ran out. Try again. If it "
+    "happens again, tell the site admin."
+)
 HANG_MESSAGE = (
     "The program made no progress for five minutes and was stopped. Try again. If it happens "
     "again, tell the site admin."
@@ -62,7 +67,7 @@ def run_program(
         finally:
             made.kill()
             made.wait()
-        last = _last_line(said) or "The program was stopped."
+        last = _last_line(said) or STOPPED_MESSAGE
         return ProgramResult(made.returncode if ended else None, last[:500], _last_line(printed))
 
 

@@ -43,6 +43,13 @@ def test_the_last_line_of_what_went_wrong_is_kept() -> None:
     assert ended == subprocesses.ProgramResult(3, "No space is left.")
 
 
+def test_a_program_that_fails_without_a_word_may_have_met_a_full_disk() -> None:
+    killed = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
+    ended = subprocesses.run_program(killed, stopped=bool, hold=int, every=60)
+    assert ended.code == -9
+    assert "perhaps because the disk is full or memory ran out. Try again." in ended.said
+
+
 @pytest.fixture
 def sleep_as(monkeypatch: pytest.MonkeyPatch) -> SleepAs:
     """A clock that goes on only while one sleeps, which is done as a test says."""

@@ -54,8 +54,7 @@ def free_jobs_filter(now: datetime) -> Q:
 
 
 def due_job_ids(kind: str, now: datetime) -> list[int]:
-    """The ids of jobs that wait for a worker or whose worker is gone; projects take
-    turns."""
+    """The ids of jobs that wait for a worker or whose worker is gone; projects take turns."""
     # A worker asks this every two seconds for each kind, and nearly always there is no job.
     if not _UNFINISHED.fetch(kind=kind):
         return []

@@ -386,14 +386,17 @@ def _compare_items(
     return SameItems(config.same_as.number, len(before), len(now), changed)
 
 
-def compare_cap(
-    named: str, left: Decimal | None, price: UsageRange | None, *, has_token_limit: bool
+def find_shortages(
+    project: Project, requests: RequestsEstimate, named: str, left: Decimal | None
 ) -> list[Shortage]:
-    """Compare an estimated price with what is left of a cap, which the words `named` name; return
-    one shortage at most. `has_token_limit`: the tokens of an answer are limited."""
-    if not (told := _describe_shortage(left, price, "The run then pauses until you raise it.")):
-        told = "" if has_token_limit else _describe_risk(left, price)
-    return [Shortage("cap", f"{named} {told}")] if told else []
+    """Compare the estimated price with what is left of a run's cap, which the words `named` name,
+    and with what is left of the project's budget; return one shortage of each at most."""
+    price, has_token_limit = requests.price, requests.has_token_limit
+    told = _describe_shortage(left, price, "The run then pauses until you raise it.")
+    if not told and not has_token_limit:
+        told = _describe_risk(left, price)
+    of_cap = [Shortage("cap", f"{named} {told}")] if told else []
+    return [*of_cap, *compare_budget(project, price, has_token_limit=has_token_limit)]
 
 
 def compare_budget(
@@ -403,8 +406,9 @@ def compare_budget(
     most. `has_token_limit`: the tokens of an answer are limited."""
     held = Budget.objects.filter(project=project).first()
     left = spending.compute_left(held) if held else None
-    if not (told := _describe_shortage(left, price, "Runs then pause until a lead raises it.")):
-        told = "" if has_token_limit else _describe_risk(left, price)
+    told = _describe_shortage(left, price, "Runs then pause until a lead raises it.")
+    if not told and not has_token_limit:
+        told = _describe_risk(left, price)
     named = f"The {amounts.format_amount(left or spending.ZERO)} left of the project's budget"
     return [Shortage("budget", f"{named} {told}")] if told else []
 

@@ -239,13 +239,14 @@ def _estimate_each(project: Project, wish: NewRuns) -> Iterator[PlannedRun]:
         estimated = estimate.estimate_run(
             project, strategy=strategy, endpoint=endpoint, config=config
         )
+        named = f"The cap of {format_amount(config.cap or Decimal(0))}"
         yield PlannedRun(
             strategy,
             endpoint,
             estimated,
             _list_open_pilots(project, strategy, endpoint),
             _explain_refusal(project, endpoint, config),
-            _find_shortages(project, config, estimated),
+            estimate.find_shortages(project, estimated, named, config.cap),
             config.own.language,
         )
 
@@ -258,18 +259,6 @@ def _explain_refusal(project: Project, endpoint: Endpoint, config: RunConfig) ->
     except Refused as why:
         return str(why)
     return ""
-
-
-def _find_shortages(project: Project, config: RunConfig, estimated: RunEstimate) -> list[Shortage]:
-    named = f"The cap of {format_amount(config.cap or Decimal(0))}"
-    return [
-        *estimate.compare_cap(
-            named, config.cap, estimated.price, has_token_limit=estimated.has_token_limit
-        ),
-        *estimate.compare_budget(
-            project, estimated.price, has_token_limit=estimated.has_token_limit
-        ),
-    ]
 
 
 def _list_open_pilots(project: Project, strategy: StrategyVersion, endpoint: Endpoint) -> list[Run]:

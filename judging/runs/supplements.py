@@ -203,14 +203,7 @@ def _complete_estimate(
 ) -> SupplementEstimate:
     left = spending.compute_left(run)
     named = f"The {amounts.format_amount(left or spending.ZERO)} left of the run's cap"
-    shortages = [
-        *estimate.compare_cap(
-            named, left, requests.price, has_token_limit=requests.has_token_limit
-        ),
-        *estimate.compare_budget(
-            run.project, requests.price, has_token_limit=requests.has_token_limit
-        ),
-    ]
+    shortages = estimate.find_shortages(run.project, requests, named, left)
     return SupplementEstimate(**vars(requests), items=items, calls=made, shortages=shortages)
 
 

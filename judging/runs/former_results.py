@@ -7,12 +7,11 @@ values until it is decided again.
 import json
 from collections import defaultdict
 from collections.abc import Collection
-from itertools import islice
 from typing import Any
 
 from django.db.models import Q
 
-from annotation.db import bulk
+from annotation.db import batches, bulk
 from judging.models import Outcome, Request, Run
 from judging.runs import spending
 from judging.runs.engine import outcomes
@@ -37,8 +36,8 @@ def keep_and_reopen(run: Run, unsure: Collection[int]) -> None:
     failures of all requests. Call this before the failed requests are sent again."""
     failed = run.calls.filter(request__state=Request.State.FAILED)
     pending = run.outcomes.pending().filter(pk__in=failed.values("outcome"))
-    ids = iter([*unsure, *pending.values_list("pk", flat=True)])
-    while part := list(islice(ids, BATCH)):
+    ids = [*unsure, *pending.values_list("pk", flat=True)]
+    for part in batches.make_batches(ids, BATCH):
         failures: dict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
         columns = ("outcome", "request__digest", *(f"request__{name}" for name in _FAILURE))
         for outcome, digest, *failure in failed.filter(outcome__in=part).values_list(*columns):

@@ -7,14 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import islice
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
 from django.db.models import Max
 from django.utils import timezone
 
-from annotation.db import bulk, clock, transactions
+from annotation.db import batches, bulk, clock, transactions
 from annotation.models import Event, Membership, Project
 from judging.errors import Refused
 from judging.evaluators.providers.errors import Rejected
@@ -545,7 +544,7 @@ def retry_failed(run: Run, member: Membership | None, *, timeout: int | None = N
             run.pinned[run_config.TIMEOUT_KEY] = timeout
             run.save(update_fields=["pinned"])
         former_results.keep_and_reopen(run, unsure)
-        for part in _split_batches(ids, 500):
+        for part in batches.make_batches(ids, 500):
             Request.objects.filter(pk__in=part).ask_again(clock.now())
     finish_if_done(run)
     return len(ids)
@@ -640,7 +639,7 @@ def _finish_if_done(run: Run) -> bool:
         return False
     outcomes.decide_remaining(run)
     pending = list(run.outcomes.pending().values_list("pk", flat=True))
-    for part in _split_batches(pending, 500):
+    for part in batches.make_batches(pending, 500):
         outcomes.settle(part)
     if _awaits_replies(run):
         return False
@@ -659,9 +658,3 @@ def _awaits_replies(run: Run) -> bool:
     """True if the run still waits for replies; a chain may have continued after its last reply."""
     waiting = Request.objects.wanted_by(run).still_open()
     return waiting.exists() or run.outcomes.pending().exists()
-
-
-def _split_batches(ids: Sequence[int], size: int) -> Iterable[Sequence[int]]:
-    stream = iter(ids)
-    while part := list(islice(stream, size)):
-        yield part

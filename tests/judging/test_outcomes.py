@@ -1,5 +1,7 @@
 """From stored replies to outcomes; what each frame decides is shown in test_decisions."""
 
+import tracemalloc
+
 import pytest
 
 from annotation.models import Project
@@ -60,6 +62,22 @@ def test_what_another_parser_read_is_not_taken_for_our_own(project: Project) -> 
     lifecycle.finish_if_done(run)
     assert results(run) == {"detected": 3}
     assert Reading.objects.count() == 6
+
+
+def test_the_texts_of_few_replies_are_in_memory_at_once(project: Project) -> None:
+    run = make_run(project, make_endpoint(NOWHERE), "reference", samples=100)
+    lifecycle.plan_calls(run)
+    answer(run)
+    long = f'{{"explanation": "{"x" * 300_000}", "score": 4}}'
+    Reply.objects.update(text=long)
+    Reading.objects.all().delete()
+    tracemalloc.start()
+    for _ in range(2):  # the second time, the readings are stored
+        assert outcomes.compute_decisions(run, list(run.outcomes.all()))
+    # Together, the texts have 90 MB, and their explanations as many.
+    assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    tracemalloc.stop()
+    assert len(Reading.objects.all()[99].explanation) == 300_000
 
 
 def test_a_decided_outcome_is_not_decided_again(project: Project) -> None:

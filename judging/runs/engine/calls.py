@@ -201,15 +201,17 @@ def _load_checked_explanations(
     about = about.filter(outcome__item__in=[outcome.item_id for outcome in batch])
     # A supplement asks only items that had no explanation before.
     about = about.order_by("supplement")
-    columns = about.values_list("outcome__item", "outcome__axis", "request")
-    asked = {(item, axis): request for item, axis, request in columns}
+    places = about.values_list("outcome__item", "outcome__axis", "request")
+    asked = {(item, axis): request for item, axis, request in places}
     readings = Reading.objects.filter(reply__request__in=asked.values(), parser=base.parser)
-    said = {reading.reply.request_id: reading for reading in readings.select_related("reply")}
+    columns = readings.values_list("reply__request", "explanation", "value", "pk")
+    said = {row[0]: row[1:] for row in columns}
     scale = base.pinned_strategy().scale
+    found = {place: said[request] for place, request in asked.items() if request in said}
     return {
-        place: (rendering.format_explanation(reading.explanation, reading.value, scale), reading.pk)
-        for place, request in asked.items()
-        if (reading := said.get(request)) and reading.explanation
+        place: (rendering.format_explanation(explanation, value, scale), reading)
+        for place, (explanation, value, reading) in found.items()
+        if explanation
     }
 
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.utils import timezone
 
-from annotation.db import bulk, sql, transactions
+from annotation.db import batches, bulk, sql, transactions
 from annotation.models import Revision
-from judging.models import Call, Outcome, Reading, Request, Run
+from judging.models import Call, Outcome, Reading, Reply, Request, Run
 from judging.runs import run_config
 from judging.runs.engine import calls, rendering
 from judging.runs.engine.calls import PlannedCall
@@ -30,6 +30,8 @@ from judging.strategies.replies.outputs import ParsedReply
 # worker can continue it.
 PROGRESS_KEY = "rereading"
 REPARSE_BATCH = 200
+# Replies are parsed this many at a time, since each may have megabytes.
+_PARSE_BATCH = 20
 
 
 class CallRow(NamedTuple):
@@ -50,7 +52,6 @@ class CallRow(NamedTuple):
     state: str
     cause: str
     reply_id: int | None
-    text: str | None
     finish: str | None
 
     @property
@@ -61,16 +62,18 @@ class CallRow(NamedTuple):
 # Load plain columns, since model objects of three tables took three times as long.
 CALL_COLUMNS = (
     "outcome", "role", "order", "axis", "step", "sample", "supplement", "fed_by__value", "request",
-    "request__state", "request__cause", "request__reply", "request__reply__text",
-    "request__reply__finish",
+    "request__state", "request__cause", "request__reply", "request__reply__finish",
 )  # fmt: skip
 _CALLS = sql.PreparedRows(
     lambda ids: Call.objects.filter(outcome__among=ids).order_by("pk").values_list(*CALL_COLUMNS)
 )
 _STORED_READINGS = sql.PreparedRows(
     lambda replies, parser: Reading.objects.filter(reply__among=replies, parser=parser).values_list(
-        "reply", "value", "path", "cause", "explanation"
+        "reply", "value", "path", "cause"
     )
+)
+_TEXTS = sql.PreparedRows(
+    lambda replies: Reply.objects.filter(pk__among=replies).values_list("pk", "text")
 )
 
 
@@ -393,8 +396,8 @@ def store_decisions(decided: Sequence[Outcome]) -> None:
 def _readings(
     run: Run, strategy: Strategy, asked: Sequence[CallRow]
 ) -> dict[int, outputs.ParsedReply]:
-    """Return the reading of each finished request of the calls, by request. A failed request has a
-    reading with its cause."""
+    """Return the reading of each finished request of the calls, by request, without explanations,
+    which decide nothing. A failed request has a reading with its cause."""
     said = {
         call.request_id: outputs.ParsedReply(None, path="", cause=call.cause)
         for call in asked
@@ -413,14 +416,18 @@ def _readings(
 def _parse_replies(
     run: Run, strategy: Strategy, asked: Iterable[CallRow]
 ) -> dict[int, outputs.ParsedReply]:
-    made = {
-        call.reply_id: outputs.parse_reply(
-            strategy, call.text or "", call.finish or "", spec=call.spec
-        )
-        for call in asked
-        if call.reply_id
-    }
-    _store_readings(run.parser, made)
+    """Parse replies and store their readings; return them by reply id, without explanations."""
+    made: dict[int, outputs.ParsedReply] = {}
+    by_reply = {call.reply_id: call for call in asked if call.reply_id}
+    for batch in batches.make_batches(by_reply, _PARSE_BATCH):
+        parsed = {
+            pk: outputs.parse_reply(
+                strategy, text, by_reply[pk].finish or "", spec=by_reply[pk].spec
+            )
+            for pk, text in _TEXTS.fetch(replies=batch)
+        }
+        _store_readings(run.parser, parsed)
+        made |= {pk: replace(one, explanation="") for pk, one in parsed.items()}
     return made
 
 

@@ -144,18 +144,18 @@ def apply_change(
     """Store the values, by name, and apply them to existing items.
 
     The values must have passed `find_problems`. In a large project a job updates the items. Workers
-    find the job by themselves; the caller may notify a worker. Raises `Stale` unless `list_changes`
-    has `seen` events, as many as when the settings were loaded.
+    find the job by themselves; the caller may notify a worker. Raises `Stale` if something would
+    change, unless `list_changes` has `seen` events, as many as when the settings were loaded.
     """
     now = now or timezone.now()
     with transactions.transact():
         stored = Project.objects.select_for_update(no_key=True, of=("self",)).get(pk=project.pk)
-        if seen is not None and list_changes(stored).count() != seen:
-            raise Stale("Somebody else changed the settings. Read them again.")
         changed = {
             name: (getattr(stored, name), value)
             for name, value in _changed_values(stored, values).items()
         }
+        if changed and seen is not None and list_changes(stored).count() != seen:
+            raise Stale("Somebody else changed the settings. Read them again.")
         for name, (_, value) in changed.items():
             setattr(stored, name, value)
             setattr(project, name, value)

@@ -419,6 +419,16 @@ def test_no_lead_undoes_anothers_change_unawares(lead: Membership) -> None:
     assert (lead.project.name, lead.project.hold_minutes) == ("Mine", 30)
 
 
+def test_settings_that_are_sent_twice_are_changed_once(lead: Membership) -> None:
+    data = sent(lead, name="Mine", overlap=3)
+    assert [post(lead, data)[0] for _ in range(2)] == [302, 302]
+    assert (lead.project.name, project_settings.list_changes(lead.project).count()) == ("Mine", 1)
+    same = {"name": "Mine", "overlap": 3}
+    assert not project_settings.apply_change(lead.project, lead, same, seen=0).changed
+    assert post(lead, data | {"seen": "x"})[0] == 302
+    assert post(lead, data | {"overlap": "2", "seen": "x"})[0] == 422
+
+
 def test_only_what_a_task_type_knows_is_offered() -> None:
     project: Project = importing.create_project("rated", task_type="rating")
     form = SettingsForm(project)

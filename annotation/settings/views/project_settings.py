@@ -165,9 +165,9 @@ class SettingsForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
-        if self.data.get("seen") != _count_changes(self.project):
+        if self.data.get("seen") != _count_changes(self.project) and self.has_changed():
             # This error keeps a lead from overwriting another lead's change unknowingly. If the
-            # form is sent again, the values are stored.
+            # form is sent again, the values are stored. A double click sends it twice.
             self.add_error(
                 None, ("Somebody else changed the settings. Check the changes, then save again.")
             )
@@ -217,6 +217,9 @@ def edit_settings(request: HtmxRequest, slug: str) -> HttpResponse:
         return _page(
             request, lead, form, reach=project_settings.preview_change(lead.project, form.values())
         )
+    if not form.has_changed():
+        messages.success(request, "Nothing was changed.")
+        return redirect("settings", slug=slug)
     try:
         applied = project_settings.apply_change(
             lead.project, access.ensure_membership(lead), form.values(), seen=int(form.data["seen"])

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
@@ -16,6 +17,9 @@ from formats import archives
 from formats.rows import FormatError, Limits
 
 _READ_BYTES = 1 << 20
+# The first cells that are merged, as the file of a sheet names them, and the longest such name.
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z0-9:$]+)"')
+_MERGED_BYTES = 200
 
 
 def convert(path: Path, limits: Limits, add_note: Callable[[str], object]) -> Iterator[str]:
@@ -26,7 +30,8 @@ def convert(path: Path, limits: Limits, add_note: Callable[[str], object]) -> It
     leading zeros if the format of the cell asks for them; dates in ISO format. A formula becomes
     its stored result, which is blank if the program that wrote the file stored none. Raises
     FormatError for a file that is no workbook or unpacks to more than the limits allow, for an
-    empty sheet, and for a value in a column without a name.
+    empty sheet, for a value in a column without a name, and for merged cells: the file has their
+    value once, so that the other rows would lack it.
     """
     if not zipfile.is_zipfile(path):
         raise FormatError(
@@ -70,6 +75,19 @@ def convert(path: Path, limits: Limits, add_note: Callable[[str], object]) -> It
             f"{path.name}: the first sheet, “{sheet.title}”, is empty. Move the sheet with the "
             "items to the front."
         )
+    _check_not_merged(path, sheet)
+
+
+def _check_not_merged(path: Path, sheet: Any) -> None:
+    before = b""
+    with sheet._get_source() as stream:  # openpyxl skips them when it reads row by row
+        while part := stream.read(_READ_BYTES):
+            if merged := _MERGED.search(before + part):
+                raise FormatError(
+                    f"{path.name}: has merged cells ({merged[1].decode()}), of which only the "
+                    "first has a value. Unmerge them, and fill in the value in each row."
+                )
+            before = part[-_MERGED_BYTES:]
 
 
 def _check_unpacked_size(path: Path, limits: Limits) -> None:

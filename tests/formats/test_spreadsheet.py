@@ -76,6 +76,15 @@ def test_one_column_may_have_commas_and_control_characters_come_back(tmp_path: P
     assert [row.values["prompt"] for row in rows] == ["Who, where?", "a\rb _x0041_", "_xD800_"]
 
 
+def test_merged_cells_are_refused_as_the_other_rows_would_lack_their_value(tmp_path: Path) -> None:
+    path = book(tmp_path / "a.xlsx", ["key", "cluster"], ["a", "question 1"], ["b"], ["c"])
+    made = openpyxl.load_workbook(path)
+    made.active.merge_cells("B2:B4")
+    made.save(path)
+    with pytest.raises(FormatError, match=r"a\.xlsx: has merged cells \(B2:B4\)"):
+        read(path)
+
+
 def test_sheets_that_are_not_read_are_told(tmp_path: Path) -> None:
     path = book(tmp_path / "a.xlsx", ["key"], ["a"], Notes=[["x"]], Key=[["y"]])
     told = unpacking.unpack(path, ".xlsx", tmp_path / "rows.csv", DEFAULT_LIMITS)

@@ -69,7 +69,8 @@ def check_request(project: Project, wish: ExportRequest) -> None:
 
 
 def count_rows(project: Project, wish: ExportRequest) -> int | None:
-    """Count the requested rows; None if the number is unknown."""
+    """Count the requested rows; None if the number is unknown. Raises FieldError for filters that
+    do not fit the project any more."""
     if snapshot := _find_snapshot(project, wish.snapshot):
         if wish.with_control:
             return snapshot.items
@@ -85,7 +86,7 @@ def read_rows(project: Project, wish: ExportRequest, canary: str = "") -> Export
     """The requested rows. If a `canary` is given, a string unique to each export, every row
     contains it.
 
-    Raises FieldError like `check_request`.
+    Raises FieldError like `check_request` and `count_rows`.
     """
     check_request(project, wish)
     columns, found = EXPORT_TABLES[wish.table].columns_in(project), _rows(project, wish)
@@ -112,6 +113,13 @@ def _find_snapshot(project: Project, name: str) -> Snapshot | None:
 
 
 def _filter_items(project: Project, wish: ExportRequest) -> ItemQuerySet:
-    found = ItemFilter(wish.filters, Item.objects.in_project(project)).qs
+    narrowed = ItemFilter(wish.filters, Item.objects.in_project(project))
+    # The categories, say, may have been changed since the export was requested. Without this, all
+    # items would be exported.
+    if not narrowed.is_valid():
+        raise FieldError(
+            "The filters no longer fit the project. Request another export.", "filters"
+        )
+    found = narrowed.qs
     assert isinstance(found, ItemQuerySet)
     return found if wish.with_control else found.of_tests()

@@ -279,6 +279,15 @@ def test_a_filter_that_no_page_offers_is_refused(lead: Client) -> None:
     assert not Job.objects.filter(kind=jobs.KIND).exists()
 
 
+def test_a_filter_by_a_category_that_was_removed_meanwhile_does_not_export_all_items(
+    lead: Client, people: Cast
+) -> None:
+    job = ask(lead, category="wrong-formula")
+    with_own_categories(people.project)
+    with pytest.raises(CommandError, match="The filters no longer fit the project"):
+        call_command("make_export", str(job.pk))
+
+
 def test_the_program_writes_only_what_waits(lead: Client) -> None:
     made(lead)
     with pytest.raises(CommandError, match="No export"):

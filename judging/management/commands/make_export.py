@@ -3,6 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.errors import Refused
 from annotation.management.files import command_error
 from annotation.models import Job
 from judging.exporting import jobs
@@ -22,6 +23,8 @@ class Command(BaseCommand):
         try:
             # The worker reads the number of written rows and stores it as progress.
             jobs.write_export(job, lambda done: print(done, flush=True))
+        except Refused as problem:
+            raise CommandError(str(problem)) from problem
         except ValueError as error:
             raise CommandError(f"The export failed: {error}.") from error
         except OSError as error:

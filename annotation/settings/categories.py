@@ -173,7 +173,8 @@ def save(
     `shown` is the digest of the version that the page showed, and `note` says what changed. Items
     follow: those of a merged category get the other one and keep the former one in the field
     `former_category`; where a category moved to another group, they get that ability; where a merge
-    was taken back, they get their former category again. Labels, final labels and runs stay.
+    was taken back, even after the merged category was removed, they get their former category
+    again. Labels, final labels and runs stay.
 
     Raises `Stale` if the project has another version by now, and `FieldError` for a definition that
     cannot be used.
@@ -217,6 +218,11 @@ def _move_items(project: Project, old: taxonomy.Taxonomy, new: taxonomy.Taxonomy
     """Give the items of the project the category and ability of the new version. Return how many
     changed."""
     items = Item.objects.filter(project=project)
+    # A category may have been removed after it was merged, and come back now.
+    added = [one.slug for one in new.categories if not (old.find(one.slug) or one.merged_into)]
+    former = f"fields__{taxonomy.FORMER_FIELD}"
+    found = items.filter(**{f"{former}__in": added}).values_list(former, flat=True)
+    back = set(found.distinct()) if added else set()
     moved = 0
     for category in new.categories:
         was = old.find(category.slug)
@@ -224,11 +230,10 @@ def _move_items(project: Project, old: taxonomy.Taxonomy, new: taxonomy.Taxonomy
             moved += _give_category(
                 items.filter(category=category.slug), new.category(category.merged_into)
             )
-        elif was and was.merged_into and not category.merged_into:
-            found = items.filter(
-                category=was.merged_into, **{f"fields__{taxonomy.FORMER_FIELD}": category.slug}
-            )
-            moved += _give_category(found, category, forget=True)
+        elif category.slug in back or (was and was.merged_into):
+            held = items.filter(**{former: category.slug})
+            held = held.filter(category=was.merged_into) if was else held
+            moved += _give_category(held, category, forget=True)
         if was and was.ability != category.ability:
             found = items.filter(category=category.slug).exclude(ability=category.ability)
             same = When(source_ability=F("ability"), then=Value(category.ability))

@@ -136,6 +136,16 @@ def test_items_follow_a_merge_and_come_back_when_it_is_undone(page: Page) -> Non
     assert page.known().category("rude").merged_into == ""
 
 
+def test_items_come_back_also_if_the_merged_category_was_removed_since(page: Page) -> None:
+    make_item(page.project, category="rude", ability="tone", source_ability="tone")
+    before = page.project.taxonomy_id
+    page.do("merge rude", into="made-up-citation")
+    page.do("remove rude")
+    page.do(f"back {before}")
+    item = Item.objects.get()
+    assert (item.category, item.ability, item.fields) == ("rude", "tone", {})
+
+
 def test_an_item_that_gets_another_category_during_a_merge_keeps_it(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:

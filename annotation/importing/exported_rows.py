@@ -98,7 +98,7 @@ def _restore_row(row: Row, task: tasktypes.TaskType) -> ExportedRow:
     values["repeats"] = told.plain("duplicate_of")
     if not task.categories:
         values["ability"] = told.plain("ability")
-    held = _parse_resolution(told) if told.plain(RESOLUTION_COLUMN) else None
+    held = _parse_resolution(told, task) if told.plain(RESOLUTION_COLUMN) else None
     purpose = told.plain("purpose")
     if purpose in correct_answers.PURPOSES:
         known, why = correct_answers.answer_columns(task)
@@ -115,15 +115,20 @@ def _restore_row(row: Row, task: tasktypes.TaskType) -> ExportedRow:
     return ExportedRow(row.file, row.line, values, row.number, *made)
 
 
-def _parse_resolution(told: "_Cells") -> ExportedResolution:
+def _parse_resolution(told: "_Cells", task: tasktypes.TaskType) -> ExportedResolution:
     short = {
         name: told.plain(name) or "" for name in (RESOLUTION_COLUMN, "reason", "source", "rule")
     }
     if wrong := [name for name, value in short.items() if len(value) > MAX_SHORT_LENGTH]:
         raise _ExportFault(wrong[0])
+    values = told.object("values")
+    # Figures calculate with them.
+    numbers = values.keys() & {field.name for field in task.fields if field.is_number}
+    if not all(_is_number(values[name]) for name in numbers):
+        raise _ExportFault("values")
     return ExportedResolution(
         value=short[RESOLUTION_COLUMN],
-        values=told.object("values"),
+        values=values,
         reason=short["reason"],
         comment=told.plain("comment") or "",
         source=short["source"],
@@ -185,6 +190,10 @@ class _Cells:
         if not isinstance(found, kind):
             raise _ExportFault(name)
         return found
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < correct_answers.LARGEST_NUMBER
 
 
 def _is_slug(value: Any) -> bool:

@@ -181,6 +181,14 @@ def test_an_export_that_was_changed_by_hand_is_named(column: str, value: Any) ->
     assert [(one.line, one.field) for one in report.bad] == [(1, column)]
 
 
+@pytest.mark.parametrize("value", [None, "2", True, [2], 1e308])
+def test_an_export_whose_numbers_are_none_is_named(rating: Project, value: Any) -> None:
+    row = next(row for row in tables.item_rows(rating) if row["resolution"])
+    values = {**row["values"], "correctness": value}
+    report = brought(make_project(task_type="rating"), [{**row, "values": values}], accept=True)
+    assert [(one.line, one.field) for one in report.bad] == [(1, "values")]
+
+
 @given(st.text("'=+-@\t\r1.a"))
 def test_what_was_defused_can_be_told_from_what_was_not(text: str) -> None:
     stream = io.StringIO(newline="")

@@ -32,6 +32,7 @@ from tests.judging.builders_judging import (
     TWO_CALLS,
     make_endpoint,
     make_items,
+    make_responses,
     make_run,
     results,
     work,
@@ -737,3 +738,18 @@ def test_two_runs_that_want_the_same_at_the_same_moment_send_each_once(
     assert first.state == second.state == Run.State.FINISHED
     assert results(first) == results(second)
     assert sum(results(first).values()) == 60
+
+
+def test_a_run_that_cannot_be_planned_does_not_stop_the_others(
+    evaluator: ScriptedEvaluator,
+) -> None:
+    rated, other = make_project("rated", task_type="rubric-scoring"), make_project("other")
+    # As earlier versions imported them: examples whose numbers are none.
+    make_responses(rated, ["-"] * 6, m1="one")
+    make_items(other, 1)
+    endpoint = make_endpoint(evaluator)
+    broken = make_run(rated, endpoint, "score-matrix-animals")
+    run = work(make_run(other, endpoint))
+    assert run.state == Run.State.FINISHED
+    broken.refresh_from_db()
+    assert broken.state == Run.State.PLANNING

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.db import close_old_connections, connections
+from django.db import InterfaceError, OperationalError, close_old_connections, connections
 
 from annotation.db import clock
 from judging.evaluators.keys import read_key
@@ -255,8 +255,10 @@ def wait_for_last_calls() -> None:
 
 
 def _plan_runs(endpoint: Endpoint, holder: str, seconds: float) -> None:
-    """Plan the endpoint's new runs. Only one worker does this, so that no calls are planned
-    twice."""
+    """Plan the endpoint's new runs. Only one worker does this, so that no calls are planned twice.
+
+    A run that cannot be planned does not stop the others. A lost connection is raised.
+    """
     if not lease.acquire_planning(endpoint.pk, holder, clock.now()):
         return
     ends = time.monotonic() + seconds
@@ -267,7 +269,13 @@ def _plan_runs(endpoint: Endpoint, holder: str, seconds: float) -> None:
 
     try:
         for run in Run.objects.planning().filter(endpoint=endpoint):
-            lifecycle.plan_calls(run, keep_on=_with_progress_counts(run, keep_on))
+            try:
+                lifecycle.plan_calls(run, keep_on=_with_progress_counts(run, keep_on))
+            except (OperationalError, InterfaceError):
+                raise
+            except Exception:
+                project = run.project.slug
+                log.exception("Run %s of project %s could not be planned.", run.number, project)
     finally:
         close_old_connections()
         lease.release_planning(endpoint.pk, holder, clock.now())

@@ -104,12 +104,14 @@ def render_example(
 def render_truth(strategy: Strategy, held: Any) -> str:
     """Return the final label of an item in the form in which the evaluator answers.
 
-    A metric without a value is not shown.
+    A metric without a number is not shown; an earlier version of the task may have asked for texts.
     """
     if strategy.output != "scores":
         return str(held)
     given = [
-        (one.slug, held[one.slug]) for one in strategy.metrics if held.get(one.slug) is not None
+        (one.slug, held[one.slug])
+        for one in strategy.metrics
+        if isinstance(held.get(one.slug), int | float)
     ]
     if strategy.worded:
         return ", ".join(f"{slug}: {value:g}" for slug, value in given)

@@ -744,11 +744,11 @@ def test_a_run_that_cannot_be_planned_does_not_stop_the_others(
     evaluator: ScriptedEvaluator,
 ) -> None:
     rated, other = make_project("rated", task_type="rubric-scoring"), make_project("other")
-    # As earlier versions imported them: examples whose numbers are none.
-    make_responses(rated, ["-"] * 6, m1="one")
+    make_responses(rated, ["-"] * 6, m1=1)
     make_items(other, 1)
     endpoint = make_endpoint(evaluator)
     broken = make_run(rated, endpoint, "score-matrix-animals")
+    Run.objects.filter(pk=broken.pk).update(few_shot=[["gone", "no digest"]])
     run = work(make_run(other, endpoint))
     assert run.state == Run.State.FINISHED
     broken.refresh_from_db()

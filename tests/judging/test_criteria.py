@@ -67,6 +67,8 @@ def test_an_example_has_the_form_of_the_answer():
     strategy = from_definition(load_all()["score-matrix-animals"].definition | {"worded": True})
     shown = frames.render_examples(strategy, [(VALUES, {"m1": 2, "m4": 0.5})])
     assert "Given:\nm1: 2, m4: 0.5\n" in shown
+    shown = frames.render_examples(strategy, [(VALUES, {"m1": 2, "m4": "good"})])
+    assert "Given:\nm1: 2\n" in shown
 
 
 def test_an_example_of_error_detection_gives_the_word_for_it():

@@ -137,6 +137,22 @@ def test_scores_alone_are_called_scores_by_command_page_and_methods_paragraph(
     assert "Replies were parsed" not in text
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([{"correctness": 1}, {"correctness": "good"}, {"naturalness": 2}], "Correctness 1 to 1"),
+        ([{"correctness": "good"}] * 3, "Values: x 3"),
+    ],
+)
+def test_final_labels_without_a_number_do_not_stop_the_methods_paragraph(
+    values: list[dict[str, Any]], said: str
+) -> None:
+    task = make_project("p", task_type="rating")
+    for item, held in zip(make_responses(task, ["x"] * 3), values, strict=True):
+        item.resolutions.update(values=held)
+    assert said in methods.write_methods(task, []).text
+
+
 def test_replies_with_texts_are_called_replies(client: Client, tmp_path: Path) -> None:
     of = project()
     client.force_login(make_member(of, role="researcher").account)

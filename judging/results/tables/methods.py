@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -177,7 +178,11 @@ def _describe_labels(project: Project, held: QuerySet[Resolution]) -> str:
     if not deciding.is_number:
         return _format_counts(_tally(held, "value"))
     rows = held.annotate(number=main_field.load_main_field(project).of_resolution())
-    counts = {float(value): n for value, n in _tally(rows, "number").items()}
+    # Numbers off the scale are missing, and earlier versions of the task may have asked for texts.
+    found = [(_number_or_nan(value), n) for value, n in _tally(rows, "number").items()]
+    counts = {number: n for number, n in found if isfinite(number)}
+    if not counts:
+        return _format_counts(_tally(held, "value"))
     told = {"low": min(counts), "median": np.median([*Counter(counts).elements()])}
     name = "total" if deciding.is_summed else deciding.title
     ends = {key: f"{number:g}" for key, number in {**told, "high": max(counts)}.items()}
@@ -621,6 +626,13 @@ def _is_baseline(run: Run) -> bool:
 def _sources(run: Run) -> str:
     numbers = run.sources.order_by("number").values_list("number", flat=True)
     return _join_with_and(map(str, numbers))
+
+
+def _number_or_nan(text: str | None) -> float:
+    try:
+        return float(text or "nan")
+    except ValueError:
+        return nan
 
 
 def _tally(rows: Any, column: str) -> dict[str, int]:

@@ -368,21 +368,21 @@ def plan_calls(run: Run, *, keep_on: Callable[[], bool] = lambda: True) -> None:
     """
     strategy = run.pinned_strategy()
     planned = run.calls.aggregate(last=Max("outcome"))["last"] or 0
-    batches, at_once = 0, BATCH
+    taken, at_once = 0, BATCH
     while Run.objects.planning().filter(pk=run.pk).exists() and keep_on():
         later = run.outcomes.pending().filter(pk__gt=planned).select_related("revision")
         batch = _take_batch(later.order_by("pk")[:at_once].iterator(CHUNK))
         if not batch:
             _analyze_calls(run.outcomes.count())
-            Run.objects.planning().filter(pk=run.pk).update(state=Run.State.RUNNING)
+            Run.objects.planning().filter(pk=run.pk).update(state=Run.State.RUNNING, reason="")
             break
         # A run that is planned cannot be paused. What cannot be decided stays pending, and
         # `finish_if_done` pauses the run.
         settle_or_pause(outcomes.start_outcomes(run, strategy, batch))
         planned, at_once = batch[-1].pk, min(BATCH, 2 * len(batch))
-        batches += 1
-        if batches.bit_count() == 1:
-            _analyze_calls(batches * BATCH)
+        taken += 1
+        if taken.bit_count() == 1:
+            _analyze_calls(taken * BATCH)
     run.refresh_from_db(fields=["state"])
     if run.state == Run.State.RUNNING:
         finish_if_done(run)
@@ -601,18 +601,29 @@ def _pause_undecided(run: Run, error: Exception) -> None:
     log.exception(
         "An outcome of run %s of project %s could not be decided.", run.number, run.project.slug
     )
-    # PostgreSQL quotes the values of the row in further lines.
-    said = f"{type(error).__name__}: {error}".partition("\n")[0][:MAX_ERROR_LENGTH]
+    told = _describe_fault("An outcome could not be decided", error)
     with suppress(Refused):
         pause(
-            run,
-            None,
-            reason=strip_unstorable(
-                f"An outcome could not be decided: {said.rstrip('. ')}. Report it to the "
-                "administrators of this server; the log of the worker says more. All replies are "
-                "kept. Once the fault is corrected, resume."
-            ),
+            run, None, reason=f"{told} All replies are kept. Once the fault is corrected, resume."
         )
+
+
+def explain_unplanned(run: Run, error: Exception) -> None:
+    """Log the error that is being handled, and show it on the page of the run, which waits for
+    another try."""
+    log.exception("Run %s of project %s could not be planned.", run.number, run.project.slug)
+    told = _describe_fault("Its calls could not be planned", error)
+    again = "This is tried again until it succeeds or you cancel the run."
+    Run.objects.planning().filter(pk=run.pk).update(reason=f"{told} {again}")
+
+
+def _describe_fault(failed: str, error: Exception) -> str:
+    # PostgreSQL quotes the values of the row in further lines.
+    said = f"{type(error).__name__}: {error}".partition("\n")[0][:MAX_ERROR_LENGTH]
+    return strip_unstorable(
+        f"{failed}: {said.rstrip('. ')}. Report it to the administrators of this server; the log "
+        "of the worker says more."
+    )
 
 
 def finish_if_done(run: Run) -> bool:

@@ -753,3 +753,6 @@ def test_a_run_that_cannot_be_planned_does_not_stop_the_others(
     assert run.state == Run.State.FINISHED
     broken.refresh_from_db()
     assert broken.state == Run.State.PLANNING
+    assert broken.reason.startswith("Its calls could not be planned: ")
+    Run.objects.filter(pk=broken.pk).update(few_shot=[])
+    assert work(broken).reason == ""

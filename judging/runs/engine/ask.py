@@ -273,9 +273,8 @@ def _plan_runs(endpoint: Endpoint, holder: str, seconds: float) -> None:
                 lifecycle.plan_calls(run, keep_on=_with_progress_counts(run, keep_on))
             except (OperationalError, InterfaceError):
                 raise
-            except Exception:
-                project = run.project.slug
-                log.exception("Run %s of project %s could not be planned.", run.number, project)
+            except Exception as error:
+                lifecycle.explain_unplanned(run, error)
     finally:
         close_old_connections()
         lease.release_planning(endpoint.pk, holder, clock.now())

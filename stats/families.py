@@ -5,13 +5,17 @@ None.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from itertools import combinations
+from itertools import combinations, islice, product
 from string import ascii_lowercase
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+# With more groups than this, the letters come from `_cover_pairs`: runs over different items can
+# make more than a million.
+MOST_GROUPS = 100
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
@@ -56,14 +60,18 @@ def compact_letters(runs: int, different: Collection[tuple[int, int]]) -> list[s
 
     Insert and absorb (Piepho 2004): for each pair that differs, every group that contains both runs
     is split into two groups, each without one of the two runs. Groups contained in other groups are
-    dropped. Letters follow the order of the runs, so pass the runs sorted. After z, the letters
-    continue with aa, ab ...; they are then separated by spaces.
+    dropped. If that makes more than `MOST_GROUPS` groups, only so many are kept that every other
+    pair still shares a letter. Letters follow the order of the runs, so pass the runs sorted. After
+    z, the letters continue with aa, ab ...; they are then separated by spaces.
     """
     groups = {frozenset(range(runs))}
     for one, other in sorted(different):
         both = {group for group in groups if {one, other} <= group}
         split = (groups - both) | {group - {each} for group in both for each in (one, other)}
         groups = {group for group in split if not any(group < wider for wider in split)}
+        if len(groups) > MOST_GROUPS:
+            groups = _cover_pairs(runs, different)
+            break
     ordered = sorted(groups, key=sorted)
     names = _letter_names(len(ordered))
     between = "" if len(names) <= len(ascii_lowercase) else " "
@@ -90,9 +98,31 @@ def different_pairs(
     return {pair for pair, p in zip(pairs, ps, strict=True) if p is not None and p < alpha}
 
 
+def _cover_pairs(runs: int, different: Collection[tuple[int, int]]) -> set[frozenset[int]]:
+    """Groups without a pair that differs, until each other pair is in one: each begins with a pair
+    that is in none, and takes all runs that differ from none in it."""
+    alike = [set(range(runs)) for _ in range(runs)]
+    for one, other in different:
+        alike[one].discard(other)
+        alike[other].discard(one)
+    groups: set[frozenset[int]] = set()
+    for one in range(runs):
+        left = {other for other in alike[one] if other >= one}
+        left -= {other for group in groups if one in group for other in group}
+        while left:
+            group = {one, min(left)}
+            # Runs that still have to share a letter with the first one come first.
+            for more in sorted(range(runs), key=lambda run: run not in left):
+                if group <= alike[more]:
+                    group.add(more)
+            groups.add(frozenset(group))
+            left -= group
+    return groups
+
+
 def _letter_names(count: int) -> list[str]:
-    longer = [one + other for one in ascii_lowercase for other in ascii_lowercase]
-    return [*ascii_lowercase, *longer][:count]
+    names = (name for length in (1, 2, 3) for name in product(ascii_lowercase, repeat=length))
+    return ["".join(name) for name in islice(names, count)]
 
 
 def _adjust(

@@ -88,6 +88,16 @@ def test_two_runs_share_a_letter_unless_they_are_different(runs, data):
     assert not any(one <= other for one in holders for other in holders if one is not other)
 
 
+def test_letters_of_pairs_that_differ_each_over_items_of_its_own():
+    # Two evaluators in each of 11 categories: a letter for each largest set of runs without a pair
+    # that differs would be 2^11 letters.
+    different = {(run, run + 1) for run in range(0, 22, 2)}
+    split = families.split_letters(families.compact_letters(22, different))
+    shared = {(a, b) for a, b in combinations(range(22), 2) if split[a] & split[b]}
+    assert shared == set(combinations(range(22), 2)) - different
+    assert len(set.union(*split)) <= families.MOST_GROUPS
+
+
 @pytest.mark.parametrize(
     ("shown", "split"),
     [

@@ -10,6 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.labelling import cases, comments, queue
 from annotation.models import Comment, Item, Label, Mark, Resolution, Revision, Slot, Stage
+from annotation.projects import encrypted_archives
 from tests.builders import (
     Cast,
     browser_of,
@@ -342,6 +343,15 @@ def test_a_sample_is_drawn_filled_read_and_ended(people: Cast) -> None:
     page = body(client.post(url("baseline", people), {"end": "on"}, follow=True))
     assert "1 open label is cancelled" in page
     body(client.post(url("baseline", people), {"size": "0"}), 422)
+
+
+def test_the_labels_of_a_sample_leave_no_sealed_project_unencrypted(people: Cast) -> None:
+    make_resolution(make_item(people.project, slots=0))
+    client = browser_of(people.lead)
+    client.post(url("baseline", people), {"size": "5", "by": ["category"], "raters": "2"})
+    encrypted_archives.seal_project(people.project)
+    page = body(client.get(url("baseline-rows", people), follow=True))
+    assert "you can only export its texts encrypted" in page
 
 
 # ----------------------------------------------------------------------------------- comments

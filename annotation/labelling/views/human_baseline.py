@@ -12,9 +12,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation.errors import FieldError
 from annotation.labelling import human_baseline
 from annotation.models import Membership, Project
-from annotation.projects import access
+from annotation.projects import access, encrypted_archives
 from annotation.reports import grouping
 from formats.writers import write_csv
 
@@ -77,8 +78,14 @@ def baseline(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def download(request: HttpRequest, slug: str) -> HttpResponse:
-    """Download every label of the sample with the item's final label, as CSV."""
+    """Download every label of the sample with the item's final label, as CSV; not from a sealed
+    project, whose exports are encrypted."""
     lead = access.member_for(request, slug, right="manage")
+    try:
+        encrypted_archives.check_not_sealed(lead.project, "Export the table baseline instead.")
+    except FieldError as error:
+        messages.error(request, str(error))
+        return redirect("baseline", slug)
     stream = io.StringIO(newline="")
     write_csv(human_baseline.label_rows(lead.project), human_baseline.COLUMNS, stream)
     response = HttpResponse(stream.getvalue(), content_type="text/csv; charset=utf-8")

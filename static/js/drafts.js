@@ -6,6 +6,7 @@ import * as fields from "./fields.js";
 import { address, panel, postData, screen } from "./page.js";
 
 const AFTER = 1000;
+const AGAIN_AFTER = 5000;
 const WORDS = ["text", "note"];
 
 let painted = null;
@@ -98,6 +99,8 @@ async function store(now, follows = null, options = {}) {
   const { key, item, revision, data } = now;
   const answer = await postData(address("draft/"), { key, item, revision, data, version: follows }, options);
   const stored = answer.headers.get("Draft-Version");
+  const isAway = answer.kind === "connection" || answer.kind === "server";
+  if (isAway && !timer && key === labelForm()?.elements.key.value) timer = setTimeout(send, AGAIN_AFTER);
   if (stored === null) return undefined;
   const isTaken = answer.kind === "stored";
   const after = (some = []) => (isTaken ? some.slice(some.lastIndexOf(markOf(wordsOf(data))) + 1) : some);
@@ -117,6 +120,20 @@ async function store(now, follows = null, options = {}) {
 
 // What waits to be sent goes out now: the page is left, or another item comes.
 export const hurry = (options) => (timer ? send(options) : undefined);
+
+// What was written on other items and did not reach the server. Who is not offered them again finds it
+// only among the drafts there, where a later draft stays.
+export async function sendLeft() {
+  for (const name of Object.keys(localStorage).filter((one) => one.startsWith(nameOf("")))) {
+    const left = localStorage.getItem(name);
+    const { item, version = "", ...kept } = JSON.parse(left ?? "{}");
+    if (!item || kept.isStored || item === panel().dataset.item) continue;
+    const answer = await postData(address("draft/"), { ...kept, item, version });
+    if (answer.kind !== "stored" && answer.kind !== "refused") return;
+    if (answer.kind === "refused" || !JSON.parse(answer.body).kept || localStorage.getItem(name) !== left) continue;
+    keepHere(item, { ...kept, item, version: answer.headers.get("Draft-Version"), isStored: true });
+  }
+}
 
 // Its label or correction is on its way and carries what was begun; a draft must not come after it.
 export function stop() {
@@ -207,3 +224,4 @@ export function remembered() {
 }
 
 window.addEventListener("pagehide", () => hurry({ keepalive: true }));
+window.addEventListener("online", sendLeft);

@@ -158,6 +158,7 @@ if (ahead.isKept()) {
 } else {
   if (isStuck()) tell(WAITS);
   bringNext();
+  drafts.sendLeft();
   ahead.follow();
   ahead.begin();
 }

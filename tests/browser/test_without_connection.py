@@ -5,14 +5,22 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import Page, Route, expect
 
 from annotation.accounts.keymap import DEFAULT_KEYS
-from annotation.models import Label, Membership
+from annotation.models import Draft, Label, Membership, Slot
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import choose, expect_choices, label_screen, wait_for, with_items
+from tests.browser.screen import (
+    choose,
+    expect_choices,
+    label_screen,
+    second_page,
+    wait_for,
+    with_items,
+)
 from tests.browser.test_accessibility import checked
-from tests.builders import make_project
+from tests.builders import make_member, make_project, say, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -219,3 +227,41 @@ def test_a_window_without_room_drops_nothing_that_another_window_keeps(
     page.keyboard.press("1")
     expect(page.locator("#outbox")).to_contain_text("3 labels wait for the connection")
     expect(other.locator("#outbox")).to_contain_text("3 labels wait for the connection")
+
+
+def test_what_was_written_without_a_connection_is_a_draft_after_the_item_went_to_somebody_else(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    other = second_page(page)
+    page.context.set_offline(True)
+    with page.expect_event("requestfailed", lambda request: "/draft/" in request.url):
+        page.fill("#comment", "Eight, not six.")
+    page.close()
+    Slot.objects.filter(state="held").update(held_until=timezone.now())
+    colleague = make_member(member.project)
+    say(colleague, take(colleague))
+    other.context.set_offline(False)
+    with other.expect_response("**/draft/"):
+        other.goto(reverse("label", args=[member.project.slug]))
+    wait_for(other, "item-02")
+    assert Draft.objects.get().data["comment"] == "Eight, not six."
+    other.goto(f"{other.url}?item=item-01")
+    wait_for(other, "item-01")
+    expect(other.locator("#comment")).to_have_value("Eight, not six.")
+
+
+def test_a_draft_is_stored_by_itself_once_the_connection_is_back(
+    open_page: OpenPage, member: Membership
+) -> None:
+    """Some seconds: it is tried again every five seconds."""
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    page.context.set_offline(True)
+    with page.expect_event("requestfailed", lambda request: "/draft/" in request.url):
+        page.fill("#comment", "Eight, not six.")
+    page.context.set_offline(False)
+    with page.expect_response("**/draft/"):
+        pass
+    assert Draft.objects.get().data["comment"] == "Eight, not six."

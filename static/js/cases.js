@@ -13,10 +13,11 @@ const began = performance.now();
 
 // ------------------------------------------------------------------------------------- what is begun
 
-const A_DAY = 24 * 60 * 60 * 1000;
+const A_MONTH = 30 * 24 * 60 * 60 * 1000;
 const prefix = `case|${screen().dataset.who}|`;
 const kind = form?.id === "contest" ? "verify" : "adjudicate";
 const ofItem = `|${panel().dataset.item}|${panel().dataset.revision}`;
+const ofTexts = `${prefix}${kind}|${panel().dataset.item}|`;
 const nameOf = () => prefix + kind + ofItem;
 const textareas = () => [...form.querySelectorAll("textarea")];
 
@@ -30,11 +31,11 @@ function keep(sentAt = null) {
   }
 }
 
-// Who does not come back within a day to what they sent has seen that it was stored.
+// Who does not come back within a month to what they sent has seen that it was stored.
 function forgetSent() {
   for (const name of Object.keys(localStorage).filter((one) => one.startsWith(prefix))) {
     const { sentAt } = JSON.parse(localStorage.getItem(name));
-    if (sentAt && Date.now() - sentAt > A_DAY) localStorage.removeItem(name);
+    if (sentAt && Date.now() - sentAt > A_MONTH) localStorage.removeItem(name);
   }
 }
 
@@ -44,8 +45,24 @@ function adopt() {
   for (const name of Object.keys(localStorage).filter(isFormer)) rename(name, nameOf());
 }
 
+// The words that were begun before the texts were corrected; what was chosen was about those texts.
+function bringOver() {
+  const isOfItem = (name) => name.startsWith(ofTexts) && /^\d+$/.test(name.slice(ofTexts.length));
+  for (const name of Object.keys(localStorage).filter(isOfItem)) {
+    const { words, sentAt } = JSON.parse(localStorage.getItem(name));
+    if (sentAt || !Object.values(words).some(Boolean) || localStorage.getItem(nameOf()) !== null) continue;
+    try {
+      localStorage.setItem(nameOf(), JSON.stringify({ answers: {}, words, sentAt }));
+    } catch {
+      return; // until there is room
+    }
+    localStorage.removeItem(name);
+  }
+}
+
 function restore() {
   adopt();
+  bringOver();
   const kept = JSON.parse(localStorage.getItem(nameOf()));
   if (!kept) return false;
   for (const input of form.querySelectorAll("[data-field] input")) {

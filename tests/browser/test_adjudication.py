@@ -1,6 +1,7 @@
 """Cases and verification in Chromium, by keyboard alone."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from django.urls import reverse
@@ -163,6 +164,52 @@ def test_a_decision_that_could_not_be_sent_is_there_after_another_case(
     ready(page)
     expect(page.locator('input[value="invalid"]')).to_be_checked()
     expect(page.locator("textarea[name=comment]")).to_have_value("Half a thought")
+
+
+def test_a_decision_that_could_not_be_sent_is_there_after_a_weekend(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    disputed(judge, "1")
+    address = reverse("case", args=[judge.project.slug, "1"])
+    page = ready(open_page(judge.account, address, own_context=True))
+    page.keyboard.press("2")  # invalid
+    page.keyboard.press("1")  # the text can be read in several ways
+    page.keyboard.press("c")
+    page.keyboard.type("Half a thought")
+    later = page.context.new_page()
+    page.context.set_offline(True)
+    with page.expect_event("requestfailed"):
+        page.keyboard.press("Control+Enter")
+    page.close()
+    later.context.set_offline(False)
+    later.clock.set_fixed_time(timezone.now() + timedelta(days=3))
+    later.goto(address)
+    page = ready(later)
+    expect(page.locator('input[value="invalid"]')).to_be_checked()
+    expect(page.locator("textarea[name=comment]")).to_have_value("Half a thought")
+
+
+def test_what_was_written_on_a_case_is_there_after_its_gold_answer_was_corrected(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    disputed(judge, "1")
+    page = opened(open_page, judge, "case", "1")
+    page.keyboard.press("2")
+    page.keyboard.press("c")
+    page.keyboard.type("Half a thought")
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" An insect has six.")
+    page.get_by_label("Keep the labels").check()
+    page.get_by_role("button", name="Preview the correction").click()
+    ready(page).get_by_role("button", name="Correct it").click()
+    expect(page.locator(".messages")).to_contain_text("is corrected in this item")
+    ready(page)
+    expect(page.locator("textarea[name=comment]")).to_have_value("Half a thought")
+    expect(page.locator('input[value="invalid"]')).not_to_be_checked()
+    page.reload()
+    expect(ready(page).locator("textarea[name=comment]")).to_have_value("Half a thought")
 
 
 def test_a_contest_that_was_begun_is_asked_about_before_the_label_is_confirmed(

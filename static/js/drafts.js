@@ -155,8 +155,10 @@ export const corrected = (item) => dropHere(item, (name) => WORDS.includes(name)
 // The label is stored, or waits in the outbox; a correction that is not saved stays.
 export const labelled = (item) => dropHere(item, (name) => !WORDS.includes(name));
 
-function fill(form, answers) {
-  for (const input of form.querySelectorAll("fieldset[data-field] :is(input, textarea)")) {
+// Answers about single changes go by the numbers of the changes, which other texts do not have.
+function fill(form, answers, isFresh) {
+  const field = isFresh ? "fieldset[data-field]" : "fieldset[data-field]:not([data-per-change])";
+  for (const input of form.querySelectorAll(`${field} :is(input, textarea)`)) {
     if (answers[input.name]) fields.fill(input, answers[input.name]);
   }
 }
@@ -176,21 +178,21 @@ export function restore() {
   const kept = read(panel().dataset.item);
   sent = kept?.sent ?? [];
   const answers = kept?.data.answers ?? {};
-  fill(form, answers);
+  const isFresh = kept?.revision === Number(panel().dataset.revision);
+  fill(form, answers, isFresh);
   if (kept?.data.comment) form.elements.comment.value = kept.data.comment;
   fields.bind(form);
   if (pickOf(form, answers)) fields.pick(form, pickOf(form, answers));
   if (!kept) painted = JSON.stringify(collect());
   // The server may have it from the page that wrote it; what this page sends carries it.
   for (const input of kept ? panel().querySelectorAll("[name=begun-with]") : []) input.value += ` ${kept.key}`;
-  const isCorrected = restoreCorrection(kept);
+  const isCorrected = isFresh && restoreCorrection(kept);
   if (kept) keep();
   return isCorrected;
 }
 
 function restoreCorrection(kept) {
-  const isFresh = kept?.revision === Number(panel().dataset.revision);
-  if (!editor() || !isFresh || !kept.data.text) return false;
+  if (!editor() || !kept.data.text) return false;
   for (const name of WORDS) editor().elements[name].value = kept.data[name] ?? "";
   return true;
 }

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from annotation.models import Label, Membership
+from annotation.items import revisions
+from annotation.models import Item, Label, Membership
 from tests.browser import screen
 from tests.browser.conftest import OpenPage
-from tests.browser.screen import wait_for
+from tests.browser.screen import lose_connection, wait_for
 from tests.browser.test_accessibility import LOOKS, checked, look, violations
 from tests.builders import make_item, make_member, make_project
 
@@ -302,3 +304,27 @@ def test_more_changes_than_a_form_has_entries_can_be_checked(open_page: OpenPage
     wait_for(page, "item-2")
     answers = Label.objects.get().answers["claim_check"]
     assert (len(answers), set(answers.values())) == (1_100, {"explained"})
+
+
+def test_what_was_said_of_a_change_is_not_brought_back_on_texts_that_have_other_changes(
+    open_page: OpenPage,
+) -> None:
+    texts = {
+        "gold": "Ants have six legs. Cats have four legs.",
+        "perturbed": "Ants have six legs. Cats have five legs.",
+    }
+    member = at_work("perturbation-vetting", claim_check=True, texts=texts)
+    page = label_screen(open_page, member)
+    lose_connection(page)
+    page.fill("#comment", "Four.")
+    page.locator("#panel li label", has_text="Collateral").click()
+    expect(page.locator("#panel li input").last).to_be_checked()
+    item = Item.objects.get(key="item-1")
+    changed = item.revision().texts | {"perturbed": "Ants have seven legs. Cats have four legs."}
+    author = make_member(member.project)
+    revisions.add_revision(item, changed, author=author, note="", now=timezone.now())
+    page.context.set_offline(False)
+    page.reload()
+    wait_for(page, "item-1")
+    expect(page.locator("#comment")).to_have_value("Four.")
+    expect(page.locator("#panel li input").last).not_to_be_checked()

@@ -342,7 +342,13 @@ export function bind(form) {
   form.addEventListener("keyup", () => (roaming = false));
   form.addEventListener("input", () => hush(form));
   form.addEventListener("change", (event) => changed(form, event.target));
-  form.addEventListener("focusin", (event) => activate(form, event.target.closest("[data-field]")));
+  form.addEventListener("focusin", ({ target }) => {
+    const field = target.closest("[data-field]");
+    if (field === active(form)) return;
+    activate(form, field);
+    // The field that was left shrinks, so on a small screen the option may have moved out of sight.
+    if (target.matches("input")) target.scrollIntoView({ block: "nearest" });
+  });
   restore(form);
   spans.bind(form, { say, complain, moveOn });
   refresh(form);

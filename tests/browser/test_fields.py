@@ -328,3 +328,13 @@ def test_what_was_said_of_a_change_is_not_brought_back_on_texts_that_have_other_
     wait_for(page, "item-1")
     expect(page.locator("#comment")).to_have_value("Four.")
     expect(page.locator("#panel li input").last).not_to_be_checked()
+
+
+def test_what_tab_leads_to_is_in_sight_on_a_screen_of_400_percent(open_page: OpenPage) -> None:
+    member = at_work("rating")
+    page = label_screen(open_page, member, viewport={"width": 320, "height": 256})
+    page.locator("[name=naturalness]").first.focus()
+    for field in ("relatedness", "correctness"):
+        while page.evaluate("document.activeElement.name") != field:
+            page.keyboard.press("Tab")
+        expect(page.locator(f"[name={field}]").first).to_be_in_viewport()

@@ -41,7 +41,8 @@ class SubmissionToken:
     `blind` is True if the page asked its questions before it showed diff, claim and rationale.
     `diff` is the algorithm of the diff that the page showed, by which answers number the changes,
     "" if the task compares no texts. Pages from before there was a second algorithm do not name it.
-    `first` is the text of a pair that the page showed as A, "" if it drew no order.
+    `first` is the text of a pair that the page showed as A, "" if it drew no order. `task_type` is
+    the id of the version of the task type that asked, 0 on pages from before it was named.
     """
 
     slot_id: int
@@ -51,6 +52,7 @@ class SubmissionToken:
     diff: str = FORMER_ALGORITHM
     first: str = ""
     item_id: int = 0
+    task_type: int = 0
 
 
 def issue_token(ticket: SubmissionToken) -> str:

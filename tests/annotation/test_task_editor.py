@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from annotation import tasktypes
+from annotation.labelling import queue
 from annotation.models import Event, Label, Membership, Project, TaskTypeVersion
 from annotation.tasktypes import versions
 from tests.builders import (
@@ -92,6 +93,20 @@ def test_another_project_of_the_same_type_keeps_what_it_asks(lead: Membership) -
     post(lead, SOURCE.replace('title = "Valid"', 'title = "Costs points"'))
     other.refresh_from_db()
     assert str(other.task_type) == "perturbation-vetting v1"
+
+
+def test_a_label_keeps_the_version_that_its_page_asked_from(lead: Membership) -> None:
+    before, member = lead.project.task_type, make_member(lead.project)
+    make_item(lead.project, "1")
+    offer = take(member)
+    assert (
+        post(lead, SOURCE.replace('title = "Valid"', 'title = "Costs no points"')).status_code
+        == 302
+    )
+    member = Membership.objects.get(pk=member.pk)
+    assert member.project.task_type != before
+    assert say(member, offer).task_type == before
+    assert say(member, queue.reopen_item(member, "1")).task_type == member.project.task_type
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,8 @@ def store_label(
         sent = _with_passages(sent, task, claim.revision, asked)
         label = _build_label(member, claim, sent, task, now)
         label.first_shown = ticket.first
+        # A lead may have saved another version since the page was loaded.
+        label.task_type_id = ticket.task_type or label.task_type_id
         made = _save_label(label, claim, sent)
         effects.apply_label(made, task, now)
         if made.stage == Stage.LABEL and made.counted and work_order.finishes_begun(member.project):

@@ -208,6 +208,7 @@ def _build(
         diff=stored.shown_algorithm(revision) if task.diff else "",
         first=pair_order.draw_first(task, member, slot),
         item_id=0 if slot.pk else slot.item_id,
+        task_type=member.project.task_type_id,
     )
     key, item = submissions.issue_token(ticket), slot.item
     name = blind_names.blind_name(member, item) if phase == "blind" else item.key

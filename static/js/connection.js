@@ -59,6 +59,9 @@ export function show(cause, what, repeat) {
 
 const shown = () => document.querySelector("#trouble [data-retry]");
 
+// Said once, and not in place of what is said already.
+export const warn = (cause, what) => shown() || show(cause, what);
+
 // Somebody goes on writing what would be sent again: from now on they say when.
 export function wait() {
   if (!timer) return;

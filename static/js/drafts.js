@@ -3,7 +3,7 @@
 import { storedOf } from "./editor.js";
 import * as connection from "./connection.js";
 import * as fields from "./fields.js";
-import { address, panel, postData, screen } from "./page.js";
+import { address, panel, postData, screen, whyNot } from "./page.js";
 
 const AFTER = 1000;
 const AGAIN_AFTER = 5000;
@@ -101,6 +101,7 @@ async function store(now, follows = null, options = {}) {
   const stored = answer.headers.get("Draft-Version");
   const isAway = answer.kind === "connection" || answer.kind === "server";
   if (isAway && !timer && key === labelForm()?.elements.key.value) timer = setTimeout(send, AGAIN_AFTER);
+  if (answer.kind === "signed-out" || answer.kind === "forbidden") connection.warn(answer.kind, `${whyNot(answer)}What you write is kept in this browser only.`);
   if (stored === null) return undefined;
   const isTaken = answer.kind === "stored";
   const after = (some = []) => (isTaken ? some.slice(some.lastIndexOf(markOf(wordsOf(data))) + 1) : some);

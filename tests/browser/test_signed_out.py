@@ -102,3 +102,16 @@ def test_a_comment_that_cannot_be_sent_is_not_wiped_out(open_page: OpenPage) -> 
     page.click("#comments form:has(textarea) button")
     expect(page.locator("#refused")).to_contain_text("You are signed out.")
     expect(page.locator("#comments textarea")).to_have_value("Is eight right?")
+
+
+def test_who_writes_on_after_the_session_ended_is_told(open_page: OpenPage) -> None:
+    page = label_screen(open_page, with_items(make_project(), 3))
+    page.context.clear_cookies()
+    page.fill("#comment", "Eight, not six.")
+    trouble = page.locator("#trouble")
+    expect(trouble).to_contain_text("You have been signed out.")
+    expect(trouble).to_contain_text("What you write is kept in this browser only.")
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    expect(trouble).to_contain_text("Your answer “Valid” is kept here but not saved yet.")
+    expect(trouble.locator("[data-retry]")).to_have_count(1)

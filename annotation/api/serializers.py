@@ -54,6 +54,16 @@ class ShownSerializer(serializers.Serializer[Any]):
         return Submission(sent["key"], sent["item"], sent["revision"])
 
 
+class UndoSerializer(serializers.Serializer[Any]):
+    submission = serializers.CharField(
+        max_length=400,
+        default="",
+        trim_whitespace=False,
+        help_text="The `submission` of the label that you undo, or the key that you sent it with: "
+        "if you send the request again, no other label is undone.",
+    )
+
+
 class SubmissionSerializer(ShownSerializer):
     answers = NamedField(child=serializers.JSONField())
     comment = serializers.CharField(

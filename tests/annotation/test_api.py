@@ -211,6 +211,16 @@ def test_undo_brings_the_last_item_back_until_there_is_none(people: Cast) -> Non
     assert answer.json()["detail"]
 
 
+def test_an_undo_that_is_sent_again_undoes_no_other_label(people: Cast) -> None:
+    make_item(people.project, "a"), make_item(people.project, "b")
+    caller = Caller(people.annotator)
+    caller.submit()
+    last = caller.submit().json()["submission"]
+    for _ in range(2):
+        assert caller.post("undo", {"submission": last}).json()["item"]["key"] == "b"
+    assert [label.item.key for label in Label.objects.current()] == ["a"]
+
+
 @pytest.mark.parametrize("body", ["{", "NaN", "[" * 100_000, "9" * 5000])
 def test_a_body_that_is_no_json_is_400(people: Cast, body: str) -> None:
     client = Caller(people.annotator).client

@@ -32,6 +32,7 @@ from annotation.api.serializers import (
     ProjectSerializer,
     ShownSerializer,
     SubmissionSerializer,
+    UndoSerializer,
 )
 from annotation.importing import jobs
 from annotation.items.filters import LabelFilter
@@ -139,12 +140,13 @@ def skip(request: Request, slug: str) -> Response:
     return Response(status=204)
 
 
-@extend_schema(request=None, responses={200: OfferSerializer, **SUBMISSION_RESPONSES})
+@extend_schema(request=UndoSerializer, responses={200: OfferSerializer, **SUBMISSION_RESPONSES})
 @api_view(["POST"])
 def undo(request: Request, slug: str) -> Response:
     """Undo your last label and get its item again."""
     member = access.member_for(request, slug, right="label")
-    offer = queue.undo_label(member)
+    body = validate_body(UndoSerializer(data=request.data))
+    offer = queue.undo_label(member, shown=body["submission"])
     if offer is None:
         raise Conflict("You have no label to undo.")
     return Response(OfferSerializer(offer).data)

@@ -14,6 +14,7 @@ from django.db.models.functions import Cast, Length
 from django.http import QueryDict
 from django.utils import timezone
 
+from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.items.diffing import stored
@@ -115,10 +116,9 @@ DIFF = "diff"
 class Outdated(Refused):
     """Another page has changed the draft: its version now, and the words in it."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, words: list[str]) -> None:
         super().__init__("You went on with this draft on another page.")
-        self.version = draft.version
-        self.words = [draft.data[name] for name in TEXT_NAMES if draft.data.get(name)]
+        self.version, self.words = draft.version, words
 
 
 def save_draft(
@@ -145,9 +145,9 @@ def save_draft(
             return None
         before = find_draft(member, item)
         if version is not None and before and before.version != version:
-            other = Outdated(before)
-            if other.words and other.words != [begun[name] for name in TEXT_NAMES if name in begun]:
-                raise other
+            words = _words_of(member, before.data)
+            if words and words != _words_of(member, begun):
+                raise Outdated(before, words)
         if not begun:
             delete_draft(member, item)
             return None
@@ -241,6 +241,15 @@ def _tidy(data: Mapping[str, Any]) -> dict[str, Any]:
         given = {_storable(name): _as_list(value) for name, value in answers.items()}
         begun["answers"] = {name: values for name, values in given.items() if any(values)}
     return {name: value for name, value in begun.items() if value}
+
+
+def _words_of(member: Membership, data: Mapping[str, Any]) -> list[str]:
+    """The texts of a draft, and what is written in its fields."""
+    task, answers = tasktypes.load_task_type(member.project), data.get("answers", {})
+    asked = (*task.fields, *(task.blind.fields if task.blind else ()))
+    written = [answers[field.name] for field in asked if field.is_written and field.name in answers]
+    texts = [data[name] for name in TEXT_NAMES if data.get(name)]
+    return texts + [text for values in written for text in values if text]
 
 
 def _as_list(value: object) -> list[str]:

@@ -54,7 +54,8 @@ function collect() {
 }
 
 function collectWords() {
-  const data = { comment: labelForm().elements.comment.value };
+  const written = [...labelForm().querySelectorAll("[data-written]:not([hidden]) :is(input, textarea)")].map(({ value }) => value);
+  const data = { comment: labelForm().elements.comment.value, written: written.filter((text) => text.trim()) };
   const form = editor();
   if (form && form.elements.text.value !== storedOf(form)) {
     for (const name of WORDS) data[name] = form.elements[name].value;
@@ -62,7 +63,7 @@ function collectWords() {
   return data;
 }
 
-const wordsOf = (data) => ["comment", ...WORDS].map((name) => data[name]).filter(Boolean).join("\n\n");
+const wordsOf = (data) => [...["comment", ...WORDS].map((name) => data[name]), ...(data.written ?? [])].filter(Boolean).join("\n\n");
 
 // Ten long texts themselves would have no room in this browser.
 const markOf = (words) => `${words.length} ${[...words].reduce((sum, one) => (Math.imul(sum, 31) + one.codePointAt(0)) | 0, 0)}`;
@@ -211,7 +212,8 @@ export function elsewhere() {
   if (!kept || kept.isStored || !isBehind(kept)) return "";
   const shown = collect();
   const words = ["comment", ...WORDS].map((name) => (kept.data[name] === shown[name] ? "" : kept.data[name]));
-  return words.filter(Boolean).join("\n\n");
+  const written = (kept.data.written ?? []).filter((text) => !shown.written.includes(text));
+  return [...words, ...written].filter(Boolean).join("\n\n");
 }
 
 // A choice that was made and could not be stored, since the person was signed out or the item changed.

@@ -338,3 +338,23 @@ def test_what_tab_leads_to_is_in_sight_on_a_screen_of_400_percent(open_page: Ope
         while page.evaluate("document.activeElement.name") != field:
             page.keyboard.press("Tab")
         expect(page.locator(f"[name={field}]").first).to_be_in_viewport()
+
+
+def test_what_was_written_in_a_field_on_another_page_is_shown_before_it_is_replaced(
+    open_page: OpenPage,
+) -> None:
+    """Some seconds: a draft is stored one second after the last key."""
+    page = label_screen(open_page, at_work("error-detection"))
+    other = screen.second_page(page)
+    other.goto(page.url)
+    wait_for(other, "item-1")
+    press(other, "1")
+    with other.expect_response("**/draft/"):
+        other.fill("[data-field=explanation] textarea", "It is four.")
+    other.close()
+    with page.expect_response("**/draft/"):
+        page.fill("#comment", "Simple sums.")
+    expect(page.locator("#trouble")).to_contain_text(
+        "You wrote in this draft on another page, too:"
+    )
+    expect(page.locator("#trouble")).to_contain_text("It is four.")

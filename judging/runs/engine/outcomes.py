@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from django.db import connection
+from django.db.models.functions import Length
 from django.utils import timezone
 
 from annotation.db import batches, bulk, sql, transactions
@@ -30,14 +31,13 @@ from judging.strategies.replies.outputs import ParsedReply
 # worker can continue it.
 PROGRESS_KEY = "rereading"
 REPARSE_BATCH = 200
-# Replies are parsed this many at a time, since each may have megabytes.
-_PARSE_BATCH = 20
 
 
 class CallRow(NamedTuple):
     """A call with its request's state and reply; the reply's columns are None without a reply.
 
-    `shown` is the value of the reading that the call's prompt includes.
+    `shown` is the value of the reading that the call's prompt includes, `length` the number of the
+    reply's characters.
     """
 
     outcome_id: int
@@ -53,6 +53,7 @@ class CallRow(NamedTuple):
     cause: str
     reply_id: int | None
     finish: str | None
+    length: int | None
 
     @property
     def spec(self) -> CallSpec:
@@ -63,6 +64,7 @@ class CallRow(NamedTuple):
 CALL_COLUMNS = (
     "outcome", "role", "order", "axis", "step", "sample", "supplement", "fed_by__value", "request",
     "request__state", "request__cause", "request__reply", "request__reply__finish",
+    Length("request__reply__text"),
 )  # fmt: skip
 _CALLS = sql.PreparedRows(
     lambda ids: Call.objects.filter(outcome__among=ids).order_by("pk").values_list(*CALL_COLUMNS)
@@ -419,12 +421,16 @@ def _parse_replies(
     """Parse replies and store their readings; return them by reply id, without explanations."""
     made: dict[int, outputs.ParsedReply] = {}
     by_reply = {call.reply_id: call for call in asked if call.reply_id}
-    for batch in batches.make_batches(by_reply, _PARSE_BATCH):
+    # Replies may have megabytes each.
+    unread = batches.make_bulky_batches(
+        by_reply.values(), REPARSE_BATCH, lambda call: call.length or 0
+    )
+    for batch in unread:
         parsed = {
             pk: outputs.parse_reply(
                 strategy, text, by_reply[pk].finish or "", spec=by_reply[pk].spec
             )
-            for pk, text in _TEXTS.fetch(replies=batch)
+            for pk, text in _TEXTS.fetch(replies=[call.reply_id for call in batch])
         }
         _store_readings(run.parser, parsed)
         made |= {pk: replace(one, explanation="") for pk, one in parsed.items()}

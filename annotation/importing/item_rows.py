@@ -30,6 +30,7 @@ class ParsedItem:
     effect: the effect that the category should have on a score, "penalty" or "none"; "" without
         categories.
     retired: the word of the row for its category, if no new item can have that category.
+    former: the category that the row names, if it was merged with another one.
     cluster: a digest of the source question. With `is_alone`, the item forms a cluster of one item,
         because no column gives a cluster and people rate responses.
     repeats: the key of the item whose texts this item repeats; "" if there is none.
@@ -48,6 +49,7 @@ class ParsedItem:
     source_ability: str
     effect: str
     retired: str
+    former: str
     cluster: str
     origin: str
     purpose: str
@@ -79,8 +81,10 @@ class ParsedItem:
 
     @cached_property
     def written_fields(self) -> str:
-        """The fields as JSON, in the form that is stored."""
-        return json.dumps(self.fields) if self.fields else "{}"
+        """The fields as JSON, in the form that is stored. The category from before a merge is among
+        them, so that the item gets it back if the merge is taken back."""
+        former = {taxonomy.FORMER_FIELD: self.former} if self.former else {}
+        return json.dumps({**former, **self.fields})
 
     @property
     def size(self) -> int:
@@ -287,11 +291,13 @@ def _taxonomy_fields(
         reason = f"“{shown}” is no category of the project."
         told = reason if word else "is empty; every item has one."
         raise _ItemFault("category", told, word if len(word) <= MAX_WORD_LENGTH else "")
-    if category.merged_into:
+    former = category.slug if category.merged_into else ""
+    if former:
         category = known.category(category.merged_into)
     return {
         "category": category.slug,
         "retired": word if category.retired else "",
+        "former": former,
         "ability": category.ability,
         "source_ability": _source_ability(
             known.ability_called(words["source_ability"]), category, known
@@ -311,7 +317,7 @@ def _free_fields(
     for name, value in kind.items():
         if len(value) > MAX_CATEGORY_LENGTH or not value.isprintable():
             raise _ItemFault(name, f"must be one line of at most {MAX_CATEGORY_LENGTH} characters.")
-    return {**kind, "effect": "", "retired": ""}
+    return {**kind, "effect": "", "retired": "", "former": ""}
 
 
 def _source_ability(slug: str, category: taxonomy.Category, every: Taxonomy) -> str:

@@ -176,6 +176,23 @@ def merge(lead: Membership, slug: str, into: str) -> None:
     assert project_categories.save(project, changed, member=lead, shown=shown, note="merged")
 
 
+def test_what_is_imported_under_a_merged_name_comes_back_when_the_merge_is_taken_back() -> None:
+    lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
+    before = lead.project.taxonomy
+    merge(lead, "rude", into="flattery")
+    for expected in (2, 0):  # a second import of the same file finds nothing new
+        desk = Desk(lead, file("Rude remark", "Flattery"))
+        assert desk.job.result["report"]["new"] == expected
+        if expected:
+            desk.post(**{"import": "1"})
+            assert jobs.run_job(desk.job.pk)
+    assert set(Item.objects.values_list("category", flat=True)) == {"flattery"}
+    shown = Project.objects.get(pk=lead.project_id).taxonomy_id
+    project_categories.save(lead.project, before.definition, member=lead, shown=shown, note="Back")
+    found = Item.objects.order_by("key").values_list("category", "ability", "fields")
+    assert [*found] == [("rude", "tone", {}), ("flattery", "tone", {})]
+
+
 def test_names_without_letters_match_only_themselves() -> None:
     lead = make_member(with_own_categories(make_project("reviews")), Role.LEAD)
     values = {"name": "🙂🔢", "ability": "tone", "expected_effect": "penalty"}

@@ -59,8 +59,8 @@ class UndoSerializer(serializers.Serializer[Any]):
         max_length=400,
         default="",
         trim_whitespace=False,
-        help_text="The `submission` of the label that you undo, or the key that you sent it with: "
-        "if you send the request again, no other label is undone.",
+        help_text="The `submission` of your last label, or the key that you sent it with. If you "
+        "send the request again, no other label is undone.",
     )
 
 

@@ -214,8 +214,9 @@ def test_undo_brings_the_last_item_back_until_there_is_none(people: Cast) -> Non
 def test_an_undo_that_is_sent_again_undoes_no_other_label(people: Cast) -> None:
     make_item(people.project, "a"), make_item(people.project, "b")
     caller = Caller(people.annotator)
-    caller.submit()
-    last = caller.submit().json()["submission"]
+    first, last = (caller.submit().json()["submission"] for _ in range(2))
+    for named in (first, "mistyped"):
+        assert caller.post("undo", {"submission": named}).status_code == 422
     for _ in range(2):
         assert caller.post("undo", {"submission": last}).json()["item"]["key"] == "b"
     assert [label.item.key for label in Label.objects.current()] == ["a"]

@@ -145,8 +145,8 @@ def skip(request: Request, slug: str) -> Response:
 def undo(request: Request, slug: str) -> Response:
     """Undo your last label and get its item again."""
     member = access.member_for(request, slug, right="label")
-    body = validate_body(UndoSerializer(data=request.data))
-    offer = queue.undo_label(member, shown=body["submission"])
+    named = validate_body(UndoSerializer(data=request.data))["submission"]
+    offer = queue.undo_label(member, shown=named, only_shown=bool(named))
     if offer is None:
         raise Conflict("You have no label to undo.")
     return Response(OfferSerializer(offer).data)

@@ -266,7 +266,12 @@ def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
 
 
 def undo_label(
-    member: Membership, *, stage: str = Stage.LABEL, shown: str = "", now: datetime | None = None
+    member: Membership,
+    *,
+    stage: str = Stage.LABEL,
+    shown: str = "",
+    only_shown: bool = False,
+    now: datetime | None = None,
 ) -> Offer | None:
     """Withdraw the member's last label and hold its item again; return None if there is no label.
 
@@ -276,7 +281,7 @@ def undo_label(
     `shown` is the label that the page showed as the last: its `submission`, or the key of the page
     that it was sent from; "" if unknown. A request that comes twice undoes it once: if it is
     withdrawn already, its item is offered again. Raises `Refused` if the member does not hold that
-    item any more.
+    item any more, and with `only_shown` if another label is the last one.
     """
     now = now or timezone.now()
     with transactions.transact():
@@ -291,6 +296,8 @@ def undo_label(
             last = offers.last_label(member, stages)
         if last is None or item is None or not qualification.can_undo(last):
             return None
+        if only_shown and last.submission not in (shown, submissions.digest_token(shown)):
+            raise Refused("This is not your last label. Only the last one can be undone.")
         last.withdraw(now)
         if last.stage in WORK_LIKE_STAGES:
             claims.adjust_label_count(member, -1)

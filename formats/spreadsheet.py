@@ -17,8 +17,8 @@ from formats import archives
 from formats.rows import FormatError, Limits
 
 _READ_BYTES = 1 << 20
-# The first cells that are merged, as the file of a sheet names them, and the longest such name.
-_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z0-9:$]+)"')
+# Merged cells, as the file of a sheet names them, and the largest number of bytes of such a name.
+_MERGED = re.compile(rb"<(?:\w{1,20}:)?mergeCell\s[^<>]{0,100}?ref\s?=\s?[\"']([A-Z0-9:$]+)")
 _MERGED_BYTES = 200
 
 
@@ -85,7 +85,7 @@ def _check_not_merged(path: Path, sheet: Any) -> None:
             if merged := _MERGED.search(before + part):
                 raise FormatError(
                     f"{path.name}: has merged cells ({merged[1].decode()}), of which only the "
-                    "first has a value. Unmerge them, and fill in the value in each row."
+                    "first has a value. Unmerge them, and fill in each cell."
                 )
             before = part[-_MERGED_BYTES:]
 

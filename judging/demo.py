@@ -22,6 +22,7 @@ from annotation.models import Account, Event, Item, Membership, Project, Resolut
 from annotation.projects import guidelines
 from formats.readers import FORMATS
 from formats.rows import BadRow
+from judging.errors import Refused
 from judging.evaluators import endpoints
 from judging.models import Run
 from judging.runs import lifecycle, selection
@@ -190,4 +191,6 @@ def _run_baseline(project: Project, slug: str) -> Run:
     while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
         ask.run_slice(endpoint.pk)
         run.refresh_from_db()
+        if run.reason:
+            raise Refused(run.reason)
     return run

@@ -133,7 +133,7 @@ def _work_until_ended(run: Run, terminal: OutputWrapper) -> None:
     """Execute the run in this process until it ends, and print progress."""
     said = ""
     try:
-        while run.state in {Run.State.PLANNING, Run.State.RUNNING}:
+        while run.state in {Run.State.PLANNING, Run.State.RUNNING} and not run.reason:
             ask.run_overlapping_slice(run.endpoint_id, seconds=5)
             # Another worker may have the requests, or the provider may have asked for a pause.
             time.sleep(LOOK_EVERY)
@@ -146,8 +146,8 @@ def _work_until_ended(run: Run, terminal: OutputWrapper) -> None:
         ask.wait_for_last_calls()
     if sys.stderr.isatty():
         terminal.write("")
-    if run.state == Run.State.PAUSED:
-        raise CommandError(f"Run {run.number} is paused: {run.reason}")
+    if run.state in {Run.State.PAUSED, Run.State.PLANNING}:
+        raise CommandError(f"Run {run.number} is {run.state}: {run.reason}")
 
 
 def _print_progress(run: Run, said: str, terminal: OutputWrapper) -> str:

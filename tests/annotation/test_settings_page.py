@@ -20,6 +20,7 @@ from annotation.models import Event, Item, Job, Label, Membership, Project, Slot
 from annotation.settings import project_settings
 from annotation.settings.views.project_settings import SettingsForm, _describe_value
 from tests.builders import (
+    browser_of,
     make_item,
     make_known,
     make_member,
@@ -425,6 +426,9 @@ def test_settings_that_are_sent_twice_are_changed_once(lead: Membership) -> None
     assert (lead.project.name, project_settings.list_changes(lead.project).count()) == ("Mine", 1)
     same = {"name": "Mine", "overlap": 3}
     assert not project_settings.apply_change(lead.project, lead, same, seen=0).changed
+    client = browser_of(lead)
+    shown = client.post(reverse("settings", args=[lead.project.slug]), data, follow=True)
+    assert "These settings are saved already." in shown.content.decode()
     assert post(lead, data | {"seen": "x"})[0] == 302
     assert post(lead, data | {"overlap": "2", "seen": "x"})[0] == 422
 

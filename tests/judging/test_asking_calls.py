@@ -1,6 +1,7 @@
 """A real worker's slice against a scripted evaluator: what is asked, and what becomes of faults."""
 
 import asyncio
+import io
 import re
 import threading
 import time
@@ -11,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.management.base import CommandError, OutputWrapper
 from django.db import connection
 from django.utils import timezone
 
@@ -19,6 +21,7 @@ from judging.evaluators import http_client
 from judging.evaluators.limits import MemoryLedger
 from judging.evaluators.retries import POLICIES
 from judging.jobs.worker import WorkKind, WorkLoop
+from judging.management import run_commands
 from judging.models import Endpoint, Outcome, Reply, Request, Run
 from judging.runs import lifecycle, progress
 from judging.runs.engine import ask as engine_ask
@@ -754,5 +757,9 @@ def test_a_run_that_cannot_be_planned_does_not_stop_the_others(
     broken.refresh_from_db()
     assert broken.state == Run.State.PLANNING
     assert broken.reason.startswith("Its calls could not be planned: ")
+    Run.objects.filter(pk=broken.pk).update(reason="")
+    broken.refresh_from_db()
+    with pytest.raises(CommandError, match=r"is planning: Its calls could not be planned: "):
+        run_commands.continue_run(broken, OutputWrapper(io.StringIO()), wait=True)
     Run.objects.filter(pk=broken.pk).update(few_shot=[])
     assert work(broken).reason == ""

@@ -72,11 +72,13 @@ def test_the_texts_of_few_replies_are_in_memory_at_once(project: Project) -> Non
     Reply.objects.update(text=long)
     Reading.objects.all().delete()
     tracemalloc.start()
-    for _ in range(2):  # the second time, the readings are stored
-        assert outcomes.compute_decisions(run, list(run.outcomes.all()))
-    # Together, the texts have 90 MB, and their explanations as many.
-    assert tracemalloc.get_traced_memory()[1] < 60_000_000
-    tracemalloc.stop()
+    try:
+        for _ in range(2):  # the second time, the readings are stored
+            assert outcomes.compute_decisions(run, list(run.outcomes.all()))
+        # Together, the texts have 90 MB, and their explanations as many.
+        assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    finally:
+        tracemalloc.stop()
     assert len(Reading.objects.all()[99].explanation) == 300_000
 
 

@@ -25,6 +25,8 @@ from annotation.tasktypes.outcome_rules import RULE_TITLES
 MAX_LABELS = 100
 MAX_SHOWN = 20
 RULE_PREFIX = "rule."
+# The first answer to a double click, which says what was changed, is seldom shown.
+SAVED_ALREADY = "These settings are saved already."
 
 
 def _number_field(label: str, help_text: str, least: int = 0, most: int = MAX_LABELS) -> Any:
@@ -218,7 +220,7 @@ def edit_settings(request: HtmxRequest, slug: str) -> HttpResponse:
             request, lead, form, reach=project_settings.preview_change(lead.project, form.values())
         )
     if not form.has_changed():
-        messages.success(request, "Nothing was changed.")
+        messages.success(request, SAVED_ALREADY)
         return redirect("settings", slug=slug)
     try:
         applied = project_settings.apply_change(
@@ -292,7 +294,7 @@ def _describe_value(value: Any) -> str:
 
 def _describe_result(applied: project_settings.SettingsChange) -> str:
     if not applied.changed:
-        return "Nothing was changed."
+        return SAVED_ALREADY
     count = len(applied.changed)
     said = f"{count} setting{'s' if count > 1 else ''} changed."
     return f"{said} A worker is updating how many labels each item needs." if applied.job else said

@@ -209,8 +209,8 @@ def _load_checked_explanations(
     scale = base.pinned_strategy().scale
     found = {place: said[request] for place, request in asked.items() if request in said}
     return {
-        place: (rendering.format_explanation(explanation, value, scale), reading)
-        for place, (explanation, value, reading) in found.items()
+        place: (rendering.format_explanation(explanation, value, scale), reading_id)
+        for place, (explanation, value, reading_id) in found.items()
         if explanation
     }
 

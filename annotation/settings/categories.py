@@ -218,11 +218,6 @@ def _move_items(project: Project, old: taxonomy.Taxonomy, new: taxonomy.Taxonomy
     """Give the items of the project the category and ability of the new version. Return how many
     changed."""
     items = Item.objects.filter(project=project)
-    # A category may have been removed after it was merged, and come back now.
-    added = [one.slug for one in new.categories if not (old.find(one.slug) or one.merged_into)]
-    former = f"fields__{taxonomy.FORMER_FIELD}"
-    found = items.filter(**{f"{former}__in": added}).values_list(former, flat=True)
-    back = set(found.distinct()) if added else set()
     moved = 0
     for category in new.categories:
         was = old.find(category.slug)
@@ -230,10 +225,11 @@ def _move_items(project: Project, old: taxonomy.Taxonomy, new: taxonomy.Taxonomy
             moved += _give_category(
                 items.filter(category=category.slug), new.category(category.merged_into)
             )
-        elif category.slug in back or (was and was.merged_into):
-            held = items.filter(**{former: category.slug})
-            held = held.filter(category=was.merged_into) if was else held
-            moved += _give_category(held, category, forget=True)
+        elif target := was.merged_into if was else _find_last_merge(project, category.slug):
+            found = items.filter(
+                category=target, **{f"fields__{taxonomy.FORMER_FIELD}": category.slug}
+            )
+            moved += _give_category(found, category, forget=True)
         if was and was.ability != category.ability:
             found = items.filter(category=category.slug).exclude(ability=category.ability)
             same = When(source_ability=F("ability"), then=Value(category.ability))
@@ -241,6 +237,16 @@ def _move_items(project: Project, old: taxonomy.Taxonomy, new: taxonomy.Taxonomy
                 source_ability=Case(same, default=F("source_ability")), ability=category.ability
             )
     return moved
+
+
+def _find_last_merge(project: Project, slug: str) -> str:
+    """Return the category with which a category was merged before it was removed; "" if it was not,
+    or is new."""
+    versions = TaxonomyVersion.objects.filter(slug=own_slug(project)).order_by("-number")
+    for version in versions.exclude(digest=project.taxonomy_id).iterator(chunk_size=10):
+        if found := find_category(version.definition, slug):
+            return str(found.get("merged_into", ""))
+    return ""
 
 
 def _give_category(items: Any, category: taxonomy.Category, *, forget: bool = False) -> int:

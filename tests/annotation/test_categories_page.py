@@ -137,13 +137,16 @@ def test_items_follow_a_merge_and_come_back_when_it_is_undone(page: Page) -> Non
 
 
 def test_items_come_back_also_if_the_merged_category_was_removed_since(page: Page) -> None:
-    make_item(page.project, category="rude", ability="tone", source_ability="tone")
+    for key in ("follows", "given"):
+        make_item(page.project, key, category="rude", ability="tone", source_ability="tone")
     before = page.project.taxonomy_id
     page.do("merge rude", into="made-up-citation")
     page.do("remove rude")
+    Item.objects.filter(key="given").update(category="flattery")  # by a lead, since
     page.do(f"back {before}")
-    item = Item.objects.get()
+    item, given = Item.objects.order_by("key")
     assert (item.category, item.ability, item.fields) == ("rude", "tone", {})
+    assert given.category == "flattery"
 
 
 def test_an_item_that_gets_another_category_during_a_merge_keeps_it(

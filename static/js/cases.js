@@ -13,7 +13,7 @@ const began = performance.now();
 
 // ------------------------------------------------------------------------------------- what is begun
 
-const A_MONTH = 30 * 24 * 60 * 60 * 1000;
+const A_DAY = 24 * 60 * 60 * 1000;
 const prefix = `case|${screen().dataset.who}|`;
 const kind = form?.id === "contest" ? "verify" : "adjudicate";
 const ofItem = `|${panel().dataset.item}|${panel().dataset.revision}`;
@@ -31,11 +31,14 @@ function keep(sentAt = null) {
   }
 }
 
-// Who does not come back within a month to what they sent has seen that it was stored.
+// What was sent is kept for an undo, and longer unless the server had it as the last answer.
 function forgetSent() {
   for (const name of Object.keys(localStorage).filter((one) => one.startsWith(prefix))) {
-    const { sentAt } = JSON.parse(localStorage.getItem(name));
-    if (sentAt && Date.now() - sentAt > A_MONTH) localStorage.removeItem(name);
+    const kept = JSON.parse(localStorage.getItem(name));
+    const isStored = kept.isStored || name === prefix + screen().dataset.stored;
+    if (!kept.sentAt) continue;
+    if (Date.now() - kept.sentAt > (isStored ? A_DAY : 30 * A_DAY)) localStorage.removeItem(name);
+    else if (isStored) localStorage.setItem(name, JSON.stringify({ ...kept, isStored }));
   }
 }
 
@@ -49,8 +52,8 @@ function adopt() {
 function bringOver() {
   const isOfItem = (name) => name.startsWith(ofTexts) && /^\d+$/.test(name.slice(ofTexts.length));
   for (const name of Object.keys(localStorage).filter(isOfItem)) {
-    const { words, sentAt } = JSON.parse(localStorage.getItem(name));
-    if (sentAt || !Object.values(words).some(Boolean) || localStorage.getItem(nameOf()) !== null) continue;
+    const { words, sentAt, isStored } = JSON.parse(localStorage.getItem(name));
+    if (isStored || !Object.values(words).some(Boolean) || localStorage.getItem(nameOf()) !== null) continue;
     try {
       localStorage.setItem(nameOf(), JSON.stringify({ answers: {}, words, sentAt }));
     } catch {

@@ -189,6 +189,23 @@ def test_a_decision_that_could_not_be_sent_is_there_after_a_weekend(
     expect(page.locator("textarea[name=comment]")).to_have_value("Half a thought")
 
 
+def test_a_decision_that_was_stored_is_kept_a_day_for_an_undo(
+    open_page: OpenPage, judge: Membership
+) -> None:
+    disputed(judge, "1"), disputed(judge, "2")
+    page = ready(open_page(judge.account, reverse("case", args=[judge.project.slug, "1"])))
+    page.keyboard.press("2")  # invalid
+    page.keyboard.press("1")  # the text can be read in several ways
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('#panel[data-item="2"][data-ready]')
+    names = f"Object.keys(localStorage).includes('case|{judge.pk}|adjudicate|1|1')"
+    assert page.evaluate(names)
+    page.clock.set_fixed_time(timezone.now() + timedelta(days=2))
+    page.reload()
+    ready(page)
+    assert not page.evaluate(names)
+
+
 def test_what_was_written_on_a_case_is_there_after_its_gold_answer_was_corrected(
     open_page: OpenPage, judge: Membership
 ) -> None:

@@ -152,7 +152,7 @@ def _preference_problems(task: TaskType) -> Iterator[FitProblem]:
 
 def _fields_problems(task: TaskType) -> Iterator[FitProblem]:
     seen: set[str] = set()
-    for place, asked in _groups(task):
+    for place, asked in field_groups(task):
         above: dict[str, Field] = {}
         for number, field in enumerate(asked):
             if field.name in seen:
@@ -167,7 +167,8 @@ def _fields_problems(task: TaskType) -> Iterator[FitProblem]:
             above[field.name] = field
 
 
-def _groups(task: TaskType) -> list[tuple[Place, tuple[Field, ...]]]:
+def field_groups(task: TaskType) -> list[tuple[Place, tuple[Field, ...]]]:
+    """Return the fields of the task and of its blind view, each group with its place."""
     blind = [(("blind", "fields"), task.blind.fields)] if task.blind else []
     return [(("fields",), task.fields), *blind]
 

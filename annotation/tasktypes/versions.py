@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation import importing, tasktypes
 from annotation.db import transactions
@@ -129,7 +129,11 @@ def parse_source(project: Project, source: str) -> ParsedSource:
         return ParsedSource(named, {}, None, (large,))
     found = [
         _locate_problem(named, problem.place, f"{describe_place(problem.place)}: {problem.text}")
-        for problem in [*validation.find_problems(task), *_item_problems(project, task)]
+        for problem in [
+            *validation.find_problems(task),
+            *_item_problems(project, task),
+            *_answer_problems(project, task),
+        ]
     ]
     return ParsedSource(named, definition, None if found else task, tuple(found))
 
@@ -211,6 +215,24 @@ def _item_problems(project: Project, task: TaskType) -> Iterator[validation.FitP
         yield validation.FitProblem(
             ("categories",), "existing items have no category; write false."
         )
+
+
+def _answer_problems(project: Project, task: TaskType) -> Iterator[validation.FitProblem]:
+    """Find fields that had another kind when labels or final labels were given: no rule could count
+    the old answers together with new ones."""
+    given = Label.objects.filter(project=project, task_type=OuterRef("pk"))
+    used = [*map(tasktypes.load_version, project_versions(project).filter(Exists(given)))]
+    today = tasktypes.load_version(project.task_type)
+    final = Resolution.objects.of_project(project)
+    for place, asked in validation.field_groups(task):
+        for number, field in enumerate(asked):
+            before = [other for one in used if (other := one.field(field.name))]
+            now = today.field(field.name)
+            if now and now.kind != field.kind and final.filter(values__has_key=now.name).exists():
+                before.append(now)
+            if other := next((one for one in before if one.kind != field.kind), None):
+                said = f"is {other.kind!r} in existing answers; give the new question another name."
+                yield validation.FitProblem((*place, number, "kind"), said)
 
 
 def _answers(task: TaskType) -> set[tuple[str, str]]:

@@ -8,8 +8,8 @@ import pytest
 
 from annotation import tasktypes
 from annotation.labelling import queue
-from annotation.models import Event, Label, Membership, Project, TaskTypeVersion
-from annotation.tasktypes import versions
+from annotation.models import Event, Label, Membership, Project, Resolution, TaskTypeVersion
+from annotation.tasktypes import toml_text, versions
 from tests.builders import (
     browser_of,
     make_item,
@@ -195,6 +195,50 @@ def test_choices_of_other_fields_and_of_several_at_once_count_too(lead: Membersh
         "Reasoning correctness",
         1,
     )
+
+
+def with_note(kind: str, name: str = "mood") -> str:
+    """The shipped text with one more question, of this kind."""
+    definition = {**tomllib.loads(SOURCE)}
+    values = {"choices": ["one", "two"], "scale": [1, 2]}.get(kind)
+    choices = {"choices": [{"value": one, "title": f"{one}"} for one in values]} if values else {}
+    rule = {"choices": "majority", "scale": "median"}.get(kind)
+    field = {"name": name, "kind": kind, "title": "Mood", "required": False} | choices
+    definition["fields"] = [*definition["fields"], field | ({"rule": rule} if rule else {})]
+    return toml_text.write_definition(definition)
+
+
+@pytest.mark.parametrize("kind", ["choices", "scale"])
+def test_a_question_that_labels_answer_keeps_its_kind(lead: Membership, kind: str) -> None:
+    lead.project.overlap = 2
+    lead.project.save()
+    one, other = make_member(lead.project), make_member(lead.project)
+    make_item(lead.project)
+    assert post(lead, with_note("text")).status_code == 302
+    one.refresh_from_db()
+    answer(one, {"choice": "valid", "mood": "in words"})
+    refused = post(lead, with_note(kind))
+    assert refused.status_code == 422
+    assert "kind: is &#x27;text&#x27; in existing answers" in refused.text
+    # Not even after a version without the question.
+    assert post(lead, SOURCE).status_code == 302
+    assert post(lead, with_note(kind)).status_code == 422
+    assert post(lead, with_note(kind, "mood_2")).status_code == 302
+    other.refresh_from_db()
+    answer(other, {"choice": "valid", "mood_2": ["one"] if kind == "choices" else 1})
+    assert Resolution.objects.get().value == "valid"
+
+
+def test_a_question_without_answers_may_get_another_kind(lead: Membership) -> None:
+    make_resolution(make_item(lead.project), values={"choice": "valid"})
+    assert post(lead, with_note("text")).status_code == 302
+    assert post(lead, with_note("scale")).status_code == 302
+
+
+def test_a_question_that_final_labels_answer_keeps_its_kind(lead: Membership) -> None:
+    assert post(lead, with_note("text")).status_code == 302
+    make_resolution(make_item(lead.project), values={"choice": "valid", "mood": "in words"})
+    assert post(lead, with_note("scale")).status_code == 422
 
 
 def test_right_answers_of_practice_items_count_as_well(lead: Membership) -> None:

@@ -307,7 +307,13 @@ def _audit_rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]
         # In a chain, the explanation is in the reply of the last step.
         found = found.filter(role=spec.role, order=spec.order, step=strategy.last_step)
         found = found.select_related("outcome__item", "outcome__revision", "request__reply")
-        calls = list(found.prefetch_related("request__reply__readings"))
+        # As when the outcome was decided: by the last supplement that gave a usable reply.
+        decided: dict[tuple[int, int], Call] = {}
+        for call in found.prefetch_related("request__reply__readings").order_by("supplement", "pk"):
+            place = call.outcome_id, call.sample
+            if place not in decided or any(not one.cause for one in _readings(run, call)[:1]):
+                decided[place] = call
+        calls = list(decided.values())
         truths = _load_truths(run, [call.outcome.item_id for call in calls])
         for call in calls:
             truth = truths[call.outcome.item_id]

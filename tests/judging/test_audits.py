@@ -11,7 +11,7 @@ from annotation.models import Item, Project, Resolution, Role, Slot
 from annotation.projects import encrypted_archives
 from judging.models import Request, Run
 from judging.results import explanation_audits
-from judging.runs import lifecycle
+from judging.runs import lifecycle, supplements
 from judging.runs.engine import store
 from judging.runs.engine.store import CallResult
 from judging.strategies import frames
@@ -28,6 +28,7 @@ from tests.judging.builders_judging import (
 pytestmark = pytest.mark.django_db
 
 LOW = '{"explanation": "It has two legs too few.", "score": 3}'
+FIRST = '{"explanation": "It has two legs too few.", "verdict": "A"}'
 TOP = '{"explanation": "All of it holds.", "score": 10}'
 ADDRESS = "http://127.0.0.1:9/v1"
 
@@ -79,6 +80,22 @@ def test_an_item_shows_what_the_evaluator_saw_said_and_whether_it_was_right(
         explanation_audits.TASK,
     )
     assert Slot.objects.filter(item=item).count() == made.project.overlap
+
+
+@pytest.mark.parametrize(("strategy", "reply"), [("reference", LOW), ("pairwise", FIRST)])
+def test_the_reply_of_a_supplement_is_shown_in_place_of_the_unusable_one(
+    project: Project, strategy: str, reply: str
+) -> None:
+    run = judged(project, "I cannot say.", strategy)
+    lifecycle.finish_if_done(run)
+    supplements.ask_again(run, None, {"max_tokens": 4096})
+    answer(run, reply)
+    lifecycle.finish_if_done(run)
+    audit(project, run)
+    texts = [one.revision().texts for one in items()]
+    assert len(texts) == 3
+    assert {one["explanation"] for one in texts} == {"It has two legs too few."}
+    assert "None" not in {one["verdict"] for one in texts}
 
 
 def test_fields_name_the_evaluator_and_no_text_does(project: Project) -> None:

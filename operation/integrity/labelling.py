@@ -13,6 +13,7 @@ from annotation.db import sql
 from annotation.labelling import assignment, resolution
 from annotation.labelling.resolution import ItemState
 from annotation.models import WORK_LIKE_STAGES, Event, Job, Project, TaskTypeVersion
+from annotation.reports.generation_board import GENERATED_ORIGINS
 from annotation.settings.project_settings import RESIZE_JOB
 from annotation.tasktypes import TaskType
 from operation.integrity.checks import (
@@ -48,7 +49,7 @@ def find_wrong_slot_counts() -> Iterator[Breach]:
         Job.objects.filter(kind=RESIZE_JOB, finished_at=None).values_list("project_id", flat=True)
     )
     statement = f"""
-        SELECT {ITEM_NAMES}, i.project_id, s.used, s.closed, r.rule,
+        SELECT {ITEM_NAMES}, i.project_id, i.origin, s.used, s.closed, r.rule,
             COALESCE(i.duplicate_of_id, i.parent_id) AS made_from
         FROM annotation_item i
         JOIN annotation_project p ON p.id = i.project_id
@@ -68,7 +69,9 @@ def find_wrong_slot_counts() -> Iterator[Breach]:
         wanted, used = assignment.labels_wanted(project, row["item"]), row["used"] or 0
         if used == wanted or project.pk in resizing:
             continue
-        if row["used"] is None and (row["rule"] or row["made_from"] or project.pk in awaiting):
+        # An item that was made from one of another project has no parent here.
+        is_made = row["made_from"] or row["origin"] in GENERATED_ORIGINS
+        if row["used"] is None and (row["rule"] or is_made or project.pk in awaiting):
             continue
         is_decided = row["rule"] == resolution.EXCLUDED or (row["rule"] and row["closed"])
         is_left_over = wanted < used <= most[project.pk]

@@ -18,6 +18,7 @@ from judging.errors import Refused
 from judging.generation import bring_in, rows
 from judging.generation.bring_in import BringInRequest
 from judging.models import Outcome, Run
+from judging.runs import run_config
 
 # The default share released at once, in percent. Of gold answers only a sample, as in study 000.
 GOLD_SHARE, DEFAULT_SHARE = 25, 100
@@ -65,10 +66,12 @@ def list_targets(run: Run, account: Account | None) -> list[Project]:
 
 
 def default_target(run: Run, offered: list[Project]) -> str:
-    """The slug of the default target: the target of the latest import from the run's project,
-    otherwise the run's own project if its items wait for these texts, or the only project offered;
-    "" if a lead has to choose."""
+    """The slug of the default target: the run's own project for items that were rejected there,
+    otherwise the target of the latest import from that project, the project itself if its items
+    wait for these texts, or the only project offered; "" if a lead has to choose."""
     slugs = [one.slug for one in offered]
+    if run_config.load_overrides(run.pinned).guidance and run.project.slug in slugs:
+        return run.project.slug
     before = Job.objects.filter(project=run.project_id, kind=bring_in.KIND).order_by("-pk").first()
     if before and before.result["into"] in slugs:
         return str(before.result["into"])

@@ -8,7 +8,7 @@ from django.test import Client
 from annotation.labelling import queue
 from annotation.models import Item, Project
 from judging.errors import Refused
-from judging.generation import bring_in, regenerate
+from judging.generation import bring_in, choices, regenerate
 from judging.generation.bring_in import BringInRequest
 from judging.models import Run
 from judging.runs import lifecycle
@@ -113,6 +113,19 @@ def test_what_is_made_again_names_what_it_was_made_of_and_is_not_offered_twice(
     assert regenerate.load_rejected(project, "number-errors") == []
     with pytest.raises(Refused, match="been regenerated or have a new final label"):
         begin(project, [item])
+
+
+def test_what_is_made_again_goes_by_default_where_it_was_rejected(project: Project) -> None:
+    lead, other = make_member(project, role="lead"), make_project("other")
+    make_member(other, role="lead", account=lead.account)
+    run = begin(project, turned_down(project))
+    lifecycle.plan_calls(run)
+    answer_as(run, lambda prompt: json.dumps(PERTURBED))
+    lifecycle.finish_if_done(run)
+    run.refresh_from_db()
+    offered = choices.list_targets(run, lead.account)
+    bring_in.enqueue(BringInRequest(run, other, bring_in.ReleasePolicy()), lead)
+    assert choices.default_target(run, offered) == project.slug
 
 
 def test_an_item_made_in_another_way_does_not_count_as_regenerated(project: Project) -> None:

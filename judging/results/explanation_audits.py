@@ -181,7 +181,10 @@ def _audits_of(project: Project) -> QuerySet[Project]:
     leads = Membership.objects.filter(project=OuterRef("pk"), role=Role.LEAD)
     own = project.members.filter(role=Role.LEAD, active=True).values("account")
     trusted = leads.filter(Q(account__in=own) | Q(account__is_superuser=True), active=True)
-    audits = Project.objects.filter(task_type__slug=TASK)
+    # A lead may have adapted the task type, see `versions.version_slug`.
+    audits = Project.objects.filter(
+        Q(task_type__slug=TASK) | Q(task_type__slug__startswith=f"{TASK}--")
+    )
     return audits.filter(Exists(trusted) | ~Exists(leads))
 
 
@@ -285,7 +288,7 @@ def _get_or_create_project(slug: str, runs: Sequence[Run]) -> Project:
             for account in accounts:
                 creation.add_lead(project, account, by_command=True)
         return project
-    if project.task_type.slug != TASK:
+    if project.task_type.slug.split("--")[0] != TASK:
         raise AuditRefused(
             f"The project {slug!r} has the task type {project.task_type.slug!r}. An audit needs "
             f"the task type {TASK!r}. Choose another project."

@@ -3,7 +3,9 @@
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from annotation import tasktypes
 from annotation.models import Account, Item, Project
+from annotation.tasktypes import versions
 from judging.models import Run
 from judging.results import explanation_audits
 from judging.results.tables import audits
@@ -71,6 +73,15 @@ def test_who_leads_other_projects_says_nothing_about_the_runs_of_this_one(run: R
     assert audits.tabulate(run.project, [run]) == []
     Account.objects.filter(pk=stranger.account.pk).update(is_superuser=True)
     assert len(audits.tabulate(run.project, [run])) == 1
+
+
+def test_an_audit_whose_task_type_was_adapted_counts_still(run: Run) -> None:
+    audit = make_audit(run, (True, "correct"))
+    source = tasktypes.load_sources()["explanation-audit"].replace('"Correct"', '"All right"')
+    lead = make_member(audit, role="lead", account=make_member(run.project, role="lead").account)
+    adapted = versions.parse_source(audit, source)
+    assert versions.save_version(audit, adapted, member=lead, shown=audit.task_type_id)
+    assert audits.tabulate(run.project, [run])[0]["correct"] == 1
 
 
 def test_deleted_explanations_are_no_part(run: Run) -> None:

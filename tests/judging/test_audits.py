@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from annotation import tasktypes
 from annotation.models import Item, Project, Resolution, Role, Slot
 from annotation.projects import encrypted_archives
+from annotation.tasktypes import versions
 from judging.models import Request, Run
 from judging.results import explanation_audits
 from judging.runs import lifecycle, supplements
@@ -96,6 +97,18 @@ def test_the_reply_of_a_supplement_is_shown_in_place_of_the_unusable_one(
     assert len(texts) == 3
     assert {one["explanation"] for one in texts} == {"It has two legs too few."}
     assert "None" not in {one["verdict"] for one in texts}
+
+
+def test_an_audit_whose_task_type_was_adapted_takes_more_items(project: Project) -> None:
+    make_member(project, role="lead")
+    run = judged(project)
+    audit(project, run, n=1)
+    made = Project.objects.get(slug="audit")
+    source = tasktypes.load_sources()["explanation-audit"].replace('"Correct"', '"All right"')
+    adapted = versions.parse_source(made, source)
+    versions.save_version(made, adapted, member=made.members.get(), shown=made.task_type_id)
+    audit(project, run, n=3)
+    assert len(items()) == 3
 
 
 def test_fields_name_the_evaluator_and_no_text_does(project: Project) -> None:

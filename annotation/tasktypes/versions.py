@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from annotation import importing, tasktypes
 from annotation.db import transactions
@@ -175,6 +175,12 @@ def save_version(
             {**before.definition, "slug": ""}
         ) == tasktypes.digest_definition({**adapted.definition, "slug": ""}):
             return None
+        own, base = version_slug(held), before.slug.split("--")[0]
+        if before.slug not in (own, base):
+            # Of another project, of which this one is a copy. Answers that only it offers stay
+            # known, see `load_options`.
+            source = toml_text.set_slug(version_source(before), own)
+            importing.store_task_type({**before.definition, "slug": own}, source)
         version = importing.store_task_type(adapted.definition, adapted.source)
         held.task_type = version
         held.save(update_fields=["task_type"])
@@ -220,8 +226,8 @@ def _item_problems(project: Project, task: TaskType) -> Iterator[validation.FitP
 def _answer_problems(project: Project, task: TaskType) -> Iterator[validation.FitProblem]:
     """Find fields that had another kind when labels or final labels were given: no rule could count
     the old answers together with new ones."""
-    given = Label.objects.filter(project=project, task_type=OuterRef("pk"))
-    used = [*map(tasktypes.load_version, project_versions(project).filter(Exists(given)))]
+    given = Label.objects.filter(project=project).values("task_type")
+    used = [*map(tasktypes.load_version, TaskTypeVersion.objects.filter(pk__in=given))]
     today = tasktypes.load_version(project.task_type)
     final = Resolution.objects.of_project(project)
     for place, asked in validation.field_groups(task):

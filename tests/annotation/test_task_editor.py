@@ -241,6 +241,22 @@ def test_a_question_that_final_labels_answer_keeps_its_kind(lead: Membership) ->
     assert post(lead, with_note("scale")).status_code == 422
 
 
+def test_a_copy_of_a_project_keeps_the_choices_with_which_it_began(lead: Membership) -> None:
+    assert post(lead, SOURCE.replace('"not-relevant"', '"moot"')).status_code == 302
+    first = Project.objects.get(slug="p").task_type
+    chief = make_member(make_project("copy", version=first), role="lead")
+    for value in ("moot", "invalid"):  # one change after the other
+        project = Project.objects.get(slug="copy")
+        adapted = versions.parse_source(
+            project, without(versions.version_source(project.task_type), value)
+        )
+        versions.save_version(project, adapted, member=chief, shown=project.task_type_id)
+    project = Project.objects.get(slug="copy")
+    assert versions.former_choices(project).keys() >= {"moot", "invalid"}
+    own = [str(one) for one in versions.project_versions(project)]
+    assert own[:3] == [f"perturbation-vetting--copy v{number}" for number in (3, 2, 1)]
+
+
 def test_right_answers_of_practice_items_count_as_well(lead: Membership) -> None:
     item = make_item(lead.project, purpose="practice", slots=0)
     make_resolution(item, "invalid", source="known", values={"choice": "invalid"})

@@ -15,6 +15,7 @@ from annotation.db import transactions
 from annotation.errors import Stale
 from annotation.models import Event, Item, Label, Membership, Project, Resolution, TaskTypeVersion
 from annotation.tasktypes import TaskType, toml_text, validation
+from annotation.tasktypes.fields import Field
 from annotation.tasktypes.fields.base import Option
 from annotation.tasktypes.toml_tables import Place, describe_place
 from annotation.tasktypes.toml_text import TomlProblem
@@ -36,9 +37,9 @@ class ParsedSource:
 
 @dataclass(frozen=True)
 class LostAnswer:
-    """An answer that the new version would no longer accept, with the number of current labels that
-    have this answer. `known` counts the qualification and control items whose correct answer it
-    is."""
+    """An answer that the new version would no longer accept, or a number on a scale that would end
+    elsewhere, with the number of current labels that have this answer. `known` counts the
+    qualification and control items whose correct answer it is."""
 
     field: str
     answer: str
@@ -139,10 +140,15 @@ def parse_source(project: Project, source: str) -> ParsedSource:
 
 
 def find_lost_answers(project: Project, task: TaskType) -> list[LostAnswer]:
-    """Find the answers in current labels and known answers that this task would no longer
-    accept."""
+    """Find the answers in current labels and known answers that this task would no longer accept,
+    and the numbers on a scale that would end elsewhere."""
     old = tasktypes.load_version(project.task_type)
-    gone = _answers(old) - _answers(task)
+    other = {
+        field.name
+        for field in old.fields
+        if (new := task.field(field.name)) and _scale_ends(new) != _scale_ends(field)
+    }
+    gone = _answers(old) - {one for one in _answers(task) if one[0] not in other}
     if not gone:
         return []
     labels = Label.objects.current().in_project(project).values_list("answers", flat=True)
@@ -239,6 +245,12 @@ def _answer_problems(project: Project, task: TaskType) -> Iterator[validation.Fi
             if other := next((one for one in before if one.kind != field.kind), None):
                 said = f"is {other.kind!r} in existing answers; give the new question another name."
                 yield validation.FitProblem((*place, number, "kind"), said)
+
+
+def _scale_ends(field: Field) -> tuple[Any, ...]:
+    """Return the lowest and the highest number of a scale; () for another field."""
+    numbers = [option.value for option in field.options] if field.is_number else []
+    return (min(numbers), max(numbers)) if numbers else ()
 
 
 def _answers(task: TaskType) -> set[tuple[str, str]]:

@@ -257,6 +257,25 @@ def test_a_copy_of_a_project_keeps_the_choices_with_which_it_began(lead: Members
     assert own[:3] == [f"perturbation-vetting--copy v{number}" for number in (3, 2, 1)]
 
 
+def test_a_scale_that_labels_use_gets_other_ends_only_after_a_confirmation(
+    lead: Membership,
+) -> None:
+    project = make_project("q", task_type="rating")
+    source = tasktypes.load_sources()["rating"]
+    make_item(project, texts={"input": "2 + 2", "response": "4"})
+    fields = tasktypes.load_task_type(project).fields
+    answer(make_member(project), {one.name: one.options[-1].value for one in fields if one.options})
+    title = tomllib.loads(source)
+    title["fields"][0]["title"] = "Another title"
+    longer = tomllib.loads(source)
+    longer["fields"][0]["choices"].append({"value": 10, "title": "10"})
+    for definition, lost in ((title, []), (longer, [fields[0].title])):
+        adapted = versions.parse_source(project, toml_text.write_definition(definition))
+        assert adapted.task
+        found = versions.find_lost_answers(project, adapted.task)
+        assert [one.field for one in found] == lost
+
+
 def test_right_answers_of_practice_items_count_as_well(lead: Membership) -> None:
     item = make_item(lead.project, purpose="practice", slots=0)
     make_resolution(item, "invalid", source="known", values={"choice": "invalid"})

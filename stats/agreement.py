@@ -58,19 +58,26 @@ def cohen_kappa(ratings: Ratings, weights: Weights = "identity") -> Figure:
     """
     two, size = rating_pairs(ratings), ratings.classes
     pair_ids, pair = np.unique(two.a * ratings.codes.shape[1] + two.b, return_inverse=True)
-    cell = (pair * size + two.code_a) * size + two.code_b
-    matrices = (len(pair_ids), size, size)
-    terms = _sparse(
-        np.ones(len(cell)), two.item, cell, (len(ratings.codes), len(pair_ids) * size * size)
-    )
     apart = 1 - _weights(ratings.values, weights)
+    # Of each pair's matrix, kappa only needs the sums of rows, of columns and of the disagreement:
+    # many annotators have thousands of pairs, and a matrix has far more cells.
+    first = pair * (2 * size + 1)
+    places = (first + two.code_a, first + size + two.code_b, first + 2 * size)
+    ones = np.ones(len(pair))
+    terms = _sparse(
+        np.concatenate([ones, ones, apart[two.code_a, two.code_b]]),
+        np.tile(two.item, 3),
+        np.concatenate(places),
+        (len(ratings.codes), len(pair_ids) * (2 * size + 1)),
+    )
+    pairs = (len(pair_ids), 2 * size + 1)
 
     def of(sums: Floats) -> Floats:
-        n, kappa = _kappas(sums.reshape(-1, *matrices), apart)
+        n, kappa = _kappas(sums.reshape(-1, *pairs), apart)
         defined = ~np.isnan(kappa)
         return _ratio(np.where(defined, n * kappa, 0).sum(axis=1), (n * defined).sum(axis=1))
 
-    whole = np.asarray(terms.sum(axis=0), dtype=float).reshape(1, *matrices)
+    whole = np.asarray(terms.sum(axis=0), dtype=float).reshape(1, *pairs)
     left_out = int(np.isnan(_kappas(whole, apart)[1]).sum())
     note = f"left out {left_out} of {len(pair_ids)} pairs: {CONSTANT}" if left_out else ""
     return Figure(terms, of, _items(ratings, two), NO_PAIR, CONSTANT, note)
@@ -228,12 +235,13 @@ def _rate(
     return Estimate(rate.value, rate.low, rate.high, len(np.unique(items)), rate.reason)
 
 
-def _kappas(confusions: Floats, apart: Floats) -> tuple[Floats, Floats]:
-    """Number of items and kappa of each confusion matrix, draws x pairs; nan where undefined."""
-    rows, columns = confusions.sum(axis=3), confusions.sum(axis=2)
+def _kappas(sums: Floats, apart: Floats) -> tuple[Floats, Floats]:
+    """Number of items and kappa of each pair, draws x pairs; nan where undefined. `sums` has the
+    row sums of each pair's confusion matrix, its column sums, and the sum of its disagreement."""
+    rows, columns, disagreement = np.split(sums, [len(apart), 2 * len(apart)], axis=2)
     n = rows.sum(axis=2)
     chance = ((rows @ apart) * columns).sum(axis=2)
-    return n, 1 - _ratio(n * (confusions * apart).sum(axis=(2, 3)), chance)
+    return n, 1 - _ratio(n * disagreement[:, :, 0], chance)
 
 
 def _weights(values: Floats, weights: Weights) -> Floats:

@@ -153,6 +153,27 @@ def test_cohen_of_three_people_is_the_mean_weighted_by_shared_items_by_hand():
     assert (got.n, got.reason) == (12, "")
 
 
+@pytest.mark.parametrize("weights", ["identity", "linear", "quadratic"])
+def test_cohen_of_many_people_adds_up_few_numbers_of_each_pair_however_long_the_scale(weights):
+    rng = np.random.Generator(np.random.PCG64(1))
+    scale = range(100)
+    table = rng.integers(100, size=(30, 8)).astype(float)
+    figure = agreement.cohen_kappa(ratings.ratings_from_values(table, scale), weights)
+    pairs = list(itertools.combinations(range(8), 2))
+    each = [
+        cohen_kappa_score(
+            table[:, a],
+            table[:, b],
+            labels=list(scale),
+            weights=None if weights == "identity" else weights,
+        )
+        for a, b in pairs
+    ]
+    assert figure.point().value == pytest.approx(np.mean(each))
+    # The rows and columns of each pair's matrix, and not its 10,000 cells, in each of 2,000 draws.
+    assert figure.terms.shape[1] < 300 * len(pairs)
+
+
 def test_a_pair_that_agreed_on_one_class_is_left_out_and_counted():
     rows = [[a, b, None] for a, b in TEN] + [["A", None, "A"]] * 5
     got = agreement.cohen_kappa(ratings_from_names(rows)).point()

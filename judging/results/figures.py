@@ -17,7 +17,7 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.text import get_text_list
 
 from annotation.models import Item, Project
-from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
+from annotation.reports.grouping import GROUPING_COLUMNS, MAX_LENGTH, Grouping
 from judging.models import Outcome, Run, StoredFigure
 from judging.results import cache, run_marks
 from judging.results.cache import CacheKey
@@ -106,9 +106,9 @@ class TableRequest:
 
     def rows(self) -> list[dict[str, Any]]:
         """Compute the rows now, however long it takes. Raises `UnknownField` for more than
-        `MOST_GROUPS` groups, and for fields with values longer than `LONGEST_GROUP`."""
+        `MOST_GROUPS` groups, and for fields with texts (`check_length_of_groups`)."""
         if self.table.group_by:
-            self._check_length_of_groups()
+            self.check_length_of_groups()
             if self.table.group_by.combines and not self.is_small():
                 self._check_number_of_groups()
         return list(self.table.rows(self.project, self.runs, self.by))
@@ -122,15 +122,18 @@ class TableRequest:
             return Item.objects.in_project(self.project).all()[: most + 1].count() <= most
         return Outcome.objects.filter(run__in=self.runs)[: most + 1].count() <= most
 
-    def _check_length_of_groups(self) -> None:
+    def check_length_of_groups(self) -> None:
+        """Raise `UnknownField` for fields with values longer than `LONGEST_GROUP`; in a sealed
+        project, whose figures contain no texts, for all that are too long to name a group."""
+        most = MAX_LENGTH if self.project.sealed else LONGEST_GROUP
         items = Item.objects.in_project(self.project)
         for name in self.by:
             if name in GROUPING_COLUMNS:
                 continue
             value = Cast(Grouping(name, name).expression(), TextField())
-            if items.alias(length=Length(value)).filter(length__gt=LONGEST_GROUP).exists():
+            if items.alias(length=Length(value)).filter(length__gt=most).exists():
                 raise UnknownField(
-                    f"The field {name} has values of more than {LONGEST_GROUP:,} characters, which "
+                    f"The field {name} has values of more than {most:,} characters, which "
                     "name no groups. Choose other fields."
                 )
 
@@ -178,7 +181,7 @@ def build_request(
     project: Project, table: Table, runs: Sequence[Run], by: Sequence[str]
 ) -> TableRequest:
     """Check a request. Raises `UnknownField` for an unknown field, for one with the same name as a
-    column of the table, and for more than `MOST_FIELDS`."""
+    column of the table, for more than `MOST_FIELDS`, and for one with texts of a sealed project."""
     if len(by) > MOST_FIELDS:
         raise UnknownField(f"A table is grouped by at most {MOST_FIELDS} fields. Name fewer.")
     if table.group_by:
@@ -189,7 +192,10 @@ def build_request(
             f"The table {table.name} has a column {', '.join(taken)} of its own. Import the field "
             "under another name to group by it."
         )
-    return TableRequest(project, table, list(runs), list(by))
+    made = TableRequest(project, table, list(runs), list(by))
+    if table.group_by and project.sealed:
+        made.check_length_of_groups()  # now: the table may be stored from before the seal
+    return made
 
 
 def fetch_or_enqueue(

@@ -22,6 +22,7 @@ from annotation import importing
 from annotation.items import revisions
 from annotation.labelling import bulk_changes, resolution
 from annotation.models import Item, Project, Resolution
+from annotation.reports.grouping import MAX_LENGTH
 from judging import tasks
 from judging.models import Outcome, Run, StoredFigure
 from judging.results import cache, change_counters, figures, progress, tables
@@ -525,6 +526,20 @@ def test_a_field_of_long_texts_names_no_groups(project: Project, table: str) -> 
                 asked.rows()
         else:
             asked.rows()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("table", ["dataset", "blindspots"])
+def test_no_figure_of_a_sealed_project_has_a_text(project: Project, table: str) -> None:
+    make_items(project, 1, fields={"remark": "x" * (MAX_LENGTH + 1), "id": "x" * MAX_LENGTH})
+    for name in ("remark", "id"):
+        pending = figures.request_table(project, table, QueryDict(f"by={name}"))
+        assert isinstance(pending, FigureTable) or figures.run_job(pending.figure)
+    project.sealed = True
+    figures.request_table(project, table, QueryDict("by=id"))
+    # Neither computed nor stored from before.
+    with pytest.raises(UnknownField, match="values of more than 80 characters"):
+        figures.request_table(project, table, QueryDict("by=remark"))
 
 
 @pytest.mark.django_db(transaction=True)

@@ -117,6 +117,17 @@ def test_score_invariant_items_belong_to_the_ability_they_were_made_from(project
     assert (factual["false_alarm_p"], factual["j_p"]) == (None, None)
 
 
+def test_very_many_pairs_are_compared_over_all_items_alone(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = make_items(project, 4)
+    runs = [make_said(project, items, said) for said in ("DDUU", "DUUU", "UUUU")]
+    rows = compare.compare(runs)
+    assert [row["ability"] for row in rows] == [None] * 3 + ["factual"] * 3
+    monkeypatch.setattr(compare, "MOST_BY_ABILITY", 2)
+    assert compare.compare(runs) == rows[:3]
+
+
 def test_runs_that_agree_everywhere_have_an_interval(project: Project) -> None:
     items = make_items(project, 10)
     row, *_ = compare.compare([make_said(project, items, "D" * 10) for _ in range(2)])

@@ -38,6 +38,8 @@ from stats.estimates import Estimate
 from stats.rates import RateBounds
 
 ABILITY, SOURCE, LOST = "ability", "source_ability", "lost"
+# Of so many rows by ability, there are none: those of 200 runs would take a gigabyte to show.
+MOST_BY_ABILITY = 25_000
 PAIRS_VIEW, CONTROL_VIEW = "pairs", "control"
 # 1 for a pair with one parsed order that did not choose gold: not detected, whatever is missing.
 _LOST = Case(
@@ -71,7 +73,7 @@ class SharedItems(NamedTuple):
 
 def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """The table `compare`: all pairs of runs, compared on the items that both parsed; first over
-    all abilities, then by ability.
+    all abilities, then by ability, unless that makes more than `MOST_BY_ABILITY` rows.
 
     `difference` is a's detection rate minus b's over `n` error items; `only_a` and `only_b` count
     the items that only that run detected. `total` counts the error items of either run; `missing`
@@ -101,6 +103,8 @@ def compare(runs: Iterable[Run]) -> list[dict[str, Any]]:
     ]
     slugs = [one.slug for one in counted.load_categories(runs).abilities if one.slug != SI_ITEM]
     parts = _pair_by_ability(found, slugs)
+    if len(parts) > MOST_BY_ABILITY:
+        parts = []
     exploratory = [
         _row(part, len(parts)) for part in progress.iterate(parts, "comparing runs by ability")
     ]
@@ -292,8 +296,9 @@ COMPARE = Table(
     ),
     lambda project, runs, by: compare(runs),
     of_people=False,
-    about="A row per pair of runs, first over all abilities, then by ability: the difference "
-    "of their detection, false alarms and J on the items that both parsed.",
+    about="A row per pair of runs, first over all abilities, then by ability (unless there are "
+    f"more than {MOST_BY_ABILITY:,} of these rows): the difference of their detection, false "
+    "alarms and J on the items that both parsed.",
     meanings={
         "ability": "ability of the items (of score-invariant items, that of the answer they were "
         "made from); empty over all abilities",
@@ -705,7 +710,9 @@ _AGAINST_CONTROL = lines.Lines(
 )
 _EMPTY = (
     "Compare needs two or more runs that judge perturbed answers of the same items. For error "
-    "detection and ratings, see the pages Detector and Against people."
+    "detection and ratings, see the pages Detector and Against people. For more than "
+    f"{MOST_BY_ABILITY:,} pairs of runs by ability, choose fewer runs: they are compared over all "
+    "items alone."
 )
 VIEWS = (
     ResultView(

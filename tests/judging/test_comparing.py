@@ -7,7 +7,8 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Project
-from judging.models import Run
+from judging.models import Run, StoredFigure
+from judging.results import figures
 from judging.results.tables import compare
 from stats import paired
 from tests.judging.builders_decided import CUT, make_replied, scores, verdicts
@@ -171,6 +172,11 @@ def test_runs_are_compared_with_one_control_and_a_margin(project: Project, brows
     make_said(project, items, "D" * 150 + "U" * 50 + "U" * 8)
     make_said(project, items, "D" * 151 + "U" * 49 + "D" * 8)
     make_said(project, items, "D" * 140 + "U" * 60 + "U" * 8)
+    # With many samples, each pair is a test of a million random numbers: a worker's work.
+    waiting = shown(browser, "compare/?view=control&control=1")
+    assert "<tbody" not in waiting
+    for figure in StoredFigure.objects.exclude(wanted_at=None):
+        assert figures.run_job(figure.pk)
     control = lines(shown(browser, "compare/?view=control&control=1"))
     # Against run 1: 1 more of 200, p 1; 10 fewer, 2 x 2 / 2^10 after Holm.
     assert [(line[0][0], line[2], line[5], line[6]) for line in control] == [

@@ -1,5 +1,6 @@
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -419,6 +420,29 @@ def test_a_large_difference_of_j_is_found():
     found = paired.test_j_difference(differences, invariant, np.arange(260))
     assert (found.p < 1e-9, found.n, found.test) == (True, 260, "t")
     assert paired.test_j_difference(-differences, invariant, np.arange(260)).p == found.p
+
+
+class CountingGenerator(np.random.Generator):
+    """Counts how many whole numbers are drawn from it."""
+
+    drawn = 0
+
+    def integers(self, *args: Any, size: Any, **options: Any) -> Any:
+        self.drawn += int(np.prod(size))
+        return super().integers(*args, size=size, **options)
+
+
+def test_the_signs_of_sixteen_clusters_are_drawn_at_once() -> None:
+    # Shares of a hundred samples, some of them missing, have no common denominator of use.
+    samples = np.arange(60, 100)
+    values = np.round((samples // 3) / samples, 9) * np.where(samples % 3, 1, -1)
+    rng = CountingGenerator(np.random.PCG64(1))
+    found = paired.sign_flip_test(values, rng)
+    assert (found.test, found.n) == ("drawn", 40)
+    # Forty of about the same size are nearly a binomial distribution.
+    alike = paired.sign_flip_test(np.sign(values), rng)
+    assert found.p == pytest.approx(alike.p, rel=0.2)
+    assert rng.drawn == 3 * paired.DRAWS
 
 
 def test_nothing_is_drawn_from_where_p_is_counted() -> None:

@@ -296,6 +296,8 @@ COMPARE = Table(
     ),
     lambda project, runs, by: compare(runs),
     of_people=False,
+    # Where items have many samples, each test draws a million numbers.
+    at_once=columns.GROUP_DRAW_LIMIT,
     about="A row per pair of runs, first over all abilities, then by ability (unless there are "
     f"more than {MOST_BY_ABILITY:,} of these rows): the difference of their detection, false "
     "alarms and J on the items that both parsed.",

@@ -130,19 +130,22 @@ def save_draft(
     now: datetime | None = None,
 ) -> Draft | None:
     """Store the member's draft on a shown item; return None if the draft is empty or its label is
-    already stored. `version` is that of the draft that the page began with, "" for none, and None
-    if unknown.
+    already stored. Of a draft whose label is stored, a correction that was not saved is kept.
+    `version` is that of the draft that the page began with, "" for none, and None if unknown.
 
     Raises `Refused` for an item that the page did not show, and if the draft is too long or the
     member has too many; `Outdated` if there is a draft with other words by now.
     """
     begun = _tidy(data)
     item, diff = _shown_item(member, shown)
+    origin = {DIFF: diff, submissions.PAGE: submissions.digest_token(shown.key)}
     with transactions.transact():
         # Drafts and labels that come at the same moment wait for each other.
         claims.lock_member(member)
-        if Label.objects.filter(submission=submissions.digest_token(shown.key)).exists():
-            return None
+        if Label.objects.filter(submission=origin[submissions.PAGE]).exists():
+            begun = {name: begun[name] for name in ("text", "note") if name in begun}
+            if "text" not in begun:
+                return None
         before = find_draft(member, item)
         if version is not None and before and before.version != version:
             words = _words_of(member, before.data)
@@ -157,7 +160,7 @@ def save_draft(
             item=item,
             defaults={
                 "revision": shown.revision,
-                "data": begun | {DIFF: diff, submissions.PAGE: submissions.digest_token(shown.key)},
+                "data": begun | origin,
                 "updated_at": now or timezone.now(),
             },
         )

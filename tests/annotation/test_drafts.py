@@ -58,6 +58,16 @@ def test_a_draft_that_comes_after_its_label_is_passed_over(member: Membership) -
     assert not Draft.objects.exists()
 
 
+def test_of_a_draft_that_comes_after_its_label_a_correction_that_was_not_saved_is_kept(
+    member: Membership,
+) -> None:
+    make_item(member.project)
+    offer = take(member)
+    say(member, offer, comment="Seven?")
+    keep(member, offer, comment="Seven?", text="A spider has seven legs.", note="It has.")
+    assert kept() == {"text": "A spider has seven legs.", "note": "It has."}
+
+
 def test_nobody_opens_an_item_by_a_draft_of_what_was_not_shown(member: Membership) -> None:
     make_item(member.project)
     hidden = make_item(member.project)

@@ -126,15 +126,18 @@ def save_draft(
     shown: Submission,
     data: Mapping[str, Any],
     version: str | None = None,
+    is_left: bool = False,
     *,
     now: datetime | None = None,
 ) -> Draft | None:
     """Store the member's draft on a shown item; return None if the draft is empty or its label is
     already stored. Of a draft whose label is stored, a correction that was not saved is kept.
     `version` is that of the draft that the page began with, "" for none, and None if unknown.
+    `is_left` is True if nobody looks at the item now.
 
     Raises `Refused` for an item that the page did not show, and if the draft is too long or the
-    member has too many; `Outdated` if there is a draft with other words by now.
+    member has too many; `Outdated` if there is a draft with other words by now, or with other
+    answers than one that was left.
     """
     begun = _tidy(data)
     item, diff = _shown_item(member, shown)
@@ -149,7 +152,8 @@ def save_draft(
         before = find_draft(member, item)
         if version is not None and before and before.version != version:
             words = _words_of(member, before.data)
-            if words and words != _words_of(member, begun):
+            is_later = is_left and before.data | origin != begun | origin
+            if is_later or (words and words != _words_of(member, begun)):
                 raise Outdated(before, words)
         if not begun:
             delete_draft(member, item)

@@ -130,7 +130,7 @@ export async function sendLeft() {
     const left = localStorage.getItem(name);
     const { item, version = "", ...kept } = JSON.parse(left ?? "{}");
     if (!item || kept.isStored || item === panel().dataset.item) continue;
-    const answer = await postData(address("draft/"), { ...kept, item, version });
+    const answer = await postData(address("draft/"), { ...kept, item, version, left: true });
     if (answer.kind !== "stored" && answer.kind !== "refused") return;
     if (answer.kind === "refused" || !JSON.parse(answer.body).kept || localStorage.getItem(name) !== left) continue;
     keepHere(item, { ...kept, item, version: answer.headers.get("Draft-Version"), isStored: true });

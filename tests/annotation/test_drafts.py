@@ -68,6 +68,16 @@ def test_of_a_draft_that_comes_after_its_label_a_correction_that_was_not_saved_i
     assert kept() == {"text": "A spider has seven legs.", "note": "It has."}
 
 
+def test_a_draft_that_was_left_replaces_no_later_answers(member: Membership) -> None:
+    make_item(member.project)
+    offer = take(member)
+    keep(member, offer, answers={"choice": ["invalid"]})
+    for data in ({"comment": "Half a thought"}, {"answers": {"choice": ["valid"]}}, {}):
+        with pytest.raises(drafts.Outdated):
+            drafts.save_draft(member, offer.submission(), data, "", is_left=True)
+    assert kept() == {"answers": {"choice": ["invalid"]}}
+
+
 def test_nobody_opens_an_item_by_a_draft_of_what_was_not_shown(member: Membership) -> None:
     make_item(member.project)
     hidden = make_item(member.project)

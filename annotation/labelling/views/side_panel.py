@@ -33,8 +33,9 @@ def renew_holds(request: HttpRequest, slug: str) -> JsonResponse:
 @login_required
 def save_draft(request: HttpRequest, slug: str) -> JsonResponse:
     """Store a draft, sent as a JSON object of key, item, revision, data and the `version` that the
-    page began with. If another page has changed it since, the answer is 409 and has what that page
-    wrote. The header `Draft-Version` has the present version."""
+    page began with; `left` is true if the page shows another item by now. If another page has
+    changed it since, the answer is 409 and has what that page wrote. The header `Draft-Version` has
+    the present version."""
     member = access.member_for(request, slug, right="label")
     try:
         kept = drafts.save_draft(member, *_parse_draft(request.body))
@@ -132,13 +133,13 @@ def _panel_context(member: Membership, request: HttpRequest, version: Any) -> di
     }
 
 
-def _parse_draft(body: bytes) -> tuple[Submission, Any, str | None]:
-    """Parse the shown item, the draft's data and its version, if any, from the body. Raises
-    `Refused` if the body cannot be read."""
+def _parse_draft(body: bytes) -> tuple[Submission, Any, str | None, bool]:
+    """Parse the shown item, the draft's data, its version, if any, and whether it was left from the
+    body. Raises `Refused` if the body cannot be read."""
     try:
         sent = json.loads(body[: drafts.MAX_LENGTH * 6])
         shown = Submission(str(sent["key"]), str(sent["item"]), int(sent["revision"]))
-        return shown, sent["data"], sent.get("version")
+        return shown, sent["data"], sent.get("version"), bool(sent.get("left"))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise Refused("The form could not be read. Reload the page.") from error
 

@@ -125,17 +125,21 @@ export const hurry = (options) => (timer ? send(options) : undefined);
 
 // What was written on other items and did not reach the server. Who is not offered them again finds it
 // only among the drafts there, where a later draft stays.
-export async function sendLeft() {
+async function sendAllLeft() {
   for (const name of Object.keys(localStorage).filter((one) => one.startsWith(nameOf("")))) {
     const left = localStorage.getItem(name);
     const { item, version = "", ...kept } = JSON.parse(left ?? "{}");
     if (!item || kept.isStored || item === panel().dataset.item) continue;
     const answer = await postData(address("draft/"), { ...kept, item, version, left: true });
     if (answer.kind !== "stored" && answer.kind !== "refused") return;
-    if (answer.kind === "refused" || !JSON.parse(answer.body).kept || localStorage.getItem(name) !== left) continue;
-    keepHere(item, { ...kept, item, version: answer.headers.get("Draft-Version"), isStored: true });
+    const stored = answer.headers.get("Draft-Version");
+    if (answer.kind === "refused" || !stored || localStorage.getItem(name) !== left) continue;
+    keepHere(item, { ...kept, item, version: stored, isStored: true });
   }
 }
+
+// An item that is asked for before would lack its draft.
+export const sendLeft = () => (flight = flight.then(sendAllLeft));
 
 // Its label or correction is on its way and carries what was begun; a draft must not come after it.
 export function stop() {

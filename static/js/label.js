@@ -157,8 +157,8 @@ if (ahead.isKept()) {
   showKept();
 } else {
   if (isStuck()) tell(WAITS);
-  bringNext();
   drafts.sendLeft();
+  bringNext();
   ahead.follow();
   ahead.begin();
 }

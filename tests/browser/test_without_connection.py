@@ -265,3 +265,29 @@ def test_a_draft_is_stored_by_itself_once_the_connection_is_back(
     with page.expect_response("**/draft/"):
         pass
     assert Draft.objects.get().data["comment"] == "Eight, not six."
+
+
+def test_a_draft_that_was_left_is_in_the_form_of_the_next_item(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    choose(page, "1", "item-02")
+    page.context.route("**/draft/", lambda route: route.abort())
+    with page.expect_event("requestfailed", lambda request: "/draft/" in request.url):
+        page.fill("#comment", "Eight, not six.")
+    page.keyboard.press("Escape")
+    page.keyboard.press(UNDO)
+    wait_for(page, "item-01")
+    other = second_page(page)
+    page.close()
+    other.context.unroute("**/draft/")
+    passed: list[str] = []
+    other.on("requestfinished", lambda one: passed.append(f"{one.url.split('/')[-2]} ended"))
+    other.on("request", lambda one: passed.append(f"{one.url.split('/')[-2]} began"))
+    other.goto(reverse("label", args=[member.project.slug]))
+    wait_for(other, "item-01")
+    other.wait_for_load_state("networkidle")
+    assert passed.index("draft ended") < passed.index("next began")
+    choose(other, "2", "item-02")
+    expect(other.locator("#comment")).to_have_value("Eight, not six.")

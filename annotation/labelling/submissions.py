@@ -18,9 +18,11 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.core import signing
 
+from annotation import tasktypes
 from annotation.errors import Refused
 from annotation.items.diffing.difference import FORMER_ALGORITHM
-from annotation.models import Draft, Membership
+from annotation.models import Draft, Membership, TaskTypeVersion
+from annotation.tasktypes import TaskType
 
 SALT = "queue.offer"
 # In a draft, the digest of the key of the page that wrote it.
@@ -86,6 +88,15 @@ def _read_parts(key: str) -> Any:
 def _cipher(secret: str) -> Fernet:
     key = hashlib.sha256(b"blindspot submission " + secret.encode()).digest()
     return Fernet(base64.urlsafe_b64encode(key))
+
+
+def load_asked_task(member: Membership, token: SubmissionToken) -> TaskType:
+    """Return the task type as the page asked it: a lead may have saved another version since."""
+    project = member.project
+    if token.task_type in (0, project.task_type_id):
+        return tasktypes.load_task_type(project)
+    version = TaskTypeVersion.objects.get(pk=token.task_type)
+    return tasktypes.load_version(version).with_switches(tasktypes.enabled_switches(project))
 
 
 def digest_token(key: str) -> str:

@@ -109,6 +109,23 @@ def test_a_label_keeps_the_version_that_its_page_asked_from(lead: Membership) ->
     assert say(member, queue.reopen_item(member, "1")).task_type == member.project.task_type
 
 
+def test_a_label_keeps_all_answers_that_its_page_asked_for(lead: Membership) -> None:
+    project = make_project("q", task_type="error-detection")
+    chief, annotator = make_member(project, role="lead"), make_member(project)
+    make_item(project, texts={"input": "2 + 2", "response": "5"})
+    offer = take(annotator)
+    fields = re.split(r"(?m)^(?=\[\[fields\]\])", tasktypes.load_sources()["error-detection"])
+    less = "".join(field for field in fields if 'name = "explanation"' not in field)
+    adapted = versions.parse_source(project, less)
+    versions.save_version(project, adapted, member=chief, shown=project.task_type_id)
+    said = {"verdict": "error", "error_type": "reasoning-correctness", "explanation": "It is 4."}
+    page = {"key": offer.key, "item": offer.name, "revision": offer.revision.number}
+    assert browser_of(annotator).post("/projects/q/label/submit/", page | said).status_code == 302
+    label = Label.objects.get()
+    assert label.answers == {**said, "error_type": ["reasoning-correctness"]}
+    assert str(label.task_type) == "error-detection v1"
+
+
 @pytest.mark.parametrize(
     "old, new, said",
     [

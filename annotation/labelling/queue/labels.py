@@ -76,7 +76,9 @@ def store_label(
     """
     now = now or timezone.now()
     ticket = submissions.read_token(sent.key, member)
-    task = tasktypes.load_task_type(member.project)
+    today = task = tasktypes.load_task_type(member.project)
+    if stage == Stage.LABEL:
+        task = submissions.load_asked_task(member, ticket)
     asked = Stage.BLIND if ticket.blind else Stage.LABEL
     sent = replace(sent, answers=task.clean(sent.answers, stage=asked))
     with transactions.transact():
@@ -98,17 +100,16 @@ def store_label(
         if ticket.blind and claim.label is not None:
             # A page that was loaded before the change was shown would replace it unnoticed.
             raise Refused("You have given your first look at this item. Go on with the second one.")
-        claims.check_order(task, member, claim.slot, ticket)
+        claims.check_order(today, member, claim.slot, ticket)
         claims.check_latest(claim, given_at)
         if task.names_changes(sent.answers):
             stored.pin_shown(claim.revision, ticket.diff)
         sent = _with_passages(sent, task, claim.revision, asked)
         label = _build_label(member, claim, sent, task, now)
         label.first_shown = ticket.first
-        # A lead may have saved another version since the page was loaded.
         label.task_type_id = ticket.task_type or label.task_type_id
         made = _save_label(label, claim, sent)
-        effects.apply_label(made, task, now)
+        effects.apply_label(made, today, now)
         if made.stage == Stage.LABEL and made.counted and work_order.finishes_begun(member.project):
             Slot.objects.mark_begun([made.item_id])
     return made

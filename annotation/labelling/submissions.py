@@ -25,6 +25,8 @@ from annotation.models import Draft, Membership, TaskTypeVersion
 from annotation.tasktypes import TaskType
 
 SALT = "queue.offer"
+# All keys are as long as each other: a longer one would tell a newer slot, of a control item.
+LENGTH = 160
 # In a draft, the digest of the key of the page that wrote it.
 PAGE = "page"
 
@@ -60,7 +62,7 @@ class SubmissionToken:
 def issue_token(ticket: SubmissionToken) -> str:
     """Create a new key; every page gets a different key."""
     parts = json.dumps([*astuple(ticket), secrets.token_hex(8)], separators=(",", ":"))
-    return _cipher(settings.SECRET_KEY).encrypt(parts.encode()).decode()
+    return _cipher(settings.SECRET_KEY).encrypt(parts.ljust(LENGTH).encode()).decode()
 
 
 def read_token(key: str, member: Membership) -> SubmissionToken:

@@ -351,6 +351,14 @@ def test_nobody_reads_from_a_key_what_the_page_does_not_say() -> None:
     assert len(key) <= 400  # the length that forms and the API take
 
 
+def test_the_length_of_a_key_does_not_tell_how_long_the_number_of_its_slot_is() -> None:
+    keys = [
+        submissions.issue_token(submissions.SubmissionToken(10**digits, 1, 1, diff=""))
+        for digits in range(19)
+    ]
+    assert len({len(key) for key in keys}) == 1
+
+
 def test_a_page_from_before_keys_were_encrypted_still_sends_its_label() -> None:
     member = at_work()
     offer = take(member)

@@ -174,9 +174,7 @@ def save_draft(
 def save_refused_form(member: Membership, sent: QueryDict) -> bool:
     """Store the content of a refused form in the draft, keeping the draft's other entries; return
     True if it was stored."""
-    names = [name for name in sent if name not in RESERVED]
-    data: dict[str, Any] = {"answers": {name: sent.getlist(name) for name in names}}
-    data |= {name: sent.get(name, "") for name in TEXT_NAMES}
+    data = _form_data(sent)
     number = sent.get("revision", "")
     revision = int(number[:9]) if number.isdecimal() else 0
     shown = Submission(sent.get("key", ""), sent.get("item", ""), revision)
@@ -187,6 +185,16 @@ def save_refused_form(member: Membership, sent: QueryDict) -> bool:
     except Refused:
         return False
     return kept is not None
+
+
+def form_words(member: Membership, sent: QueryDict) -> str:
+    """What is written in the fields of a form, with blank lines between."""
+    return "\n\n".join(_words_of(member, _form_data(sent)))
+
+
+def _form_data(sent: QueryDict) -> dict[str, Any]:
+    answers = {name: sent.getlist(name) for name in sent if name not in RESERVED}
+    return {"answers": answers} | {name: sent.get(name, "") for name in TEXT_NAMES}
 
 
 def move_to_revision(member: Membership, item: Item, revision: int, sent: Submission) -> None:

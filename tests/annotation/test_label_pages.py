@@ -156,6 +156,19 @@ def test_a_comment_on_a_label_that_is_refused_is_given_back_to_its_author(
     assert "Six is an error &amp; a funny one." in page
 
 
+def test_what_is_written_in_a_field_is_given_back_to_its_author_if_the_item_was_removed() -> None:
+    member = make_member(make_project(task_type="error-detection"))
+    item = make_item(member.project, texts={"input": "2 + 2?", "response": "5"})
+    said = {"verdict": "error", "explanation": "It is four.", "comment": "Simple sums."}
+    data = shown(take(member), **said, error_type="reasoning-correctness")
+    item.deleted_at = timezone.now()
+    item.save()
+    page = body(browser_of(member).post(url("label-submit", member), data))
+    assert "This item was removed from the project." in page
+    for words in ("It is four.", "Simple sums."):
+        assert words in page
+
+
 def test_saving_the_text_unchanged_is_not_called_a_correction(member: Membership) -> None:
     make_item(member.project, "spider-1")
     offer = take(member)

@@ -278,7 +278,7 @@ def _render_problem(
     stale = isinstance(problem, Stale)
     title = "The item has changed." if stale else "This was not saved."
     kept = drafts.save_refused_form(member, request.POST)
-    written = request.POST.get("text") or request.POST.get("comment", "")
+    written = drafts.form_words(member, request.POST)
     offer = queue.next_offer(member)
     return render_page(
         request,

@@ -16,6 +16,7 @@ from tests.builders import (
     browser_of,
     make_item,
     make_member,
+    make_project,
     make_resolution,
     say,
     take,
@@ -241,6 +242,31 @@ def test_what_somebody_wrote_about_a_case_that_others_decided_is_shown(people: C
     told = body(page.post(address, mend | {"gold": "It has eight."}), 409)
     assert "It has eight." in told
     assert "Webs." in told
+
+
+def test_what_was_written_in_a_field_is_shown_if_others_were_faster() -> None:
+    project = make_project(task_type="error-detection", verify=True)
+    author, other = make_member(project), make_member(project, "adjudicator")
+    item = make_item(project, "1", texts={"input": "2 + 2?", "response": "5"})
+    offer = take(author)
+    queue.store_label(author, offer.submission({"verdict": "no_error"}))
+    browser, answer = browser_of(other), {"verdict": "error", "error_type": "reasoning-correctness"}
+    answer |= {"explanation": "It is four.", "comment": "Simple sums."}
+    address = reverse("verify-answer", args=[project.slug])
+    page = body(browser.get(reverse("verify", args=[project.slug])))
+    queue.undo_label(author)
+    told = body(browser.post(address, sent_by(page, "data-decision") | answer), 409)
+    assert "It is four." in told
+    lead = make_member(project, "lead")
+    cases.request_decision(lead, item, now=timezone.now())
+    address = reverse("case", args=[project.slug, "1"])
+    page = body(browser.get(address))
+    Slot.objects.filter(stage=Stage.ADJUDICATE).update(held_until=timezone.now())
+    shown = cases.open_case(lead, item, now=timezone.now())
+    assert shown.offer
+    cases.decide(lead, shown.offer.submission({"verdict": "no_error"}), now=timezone.now())
+    told = body(browser.post(address, sent_by(page, "data-decision") | answer), 409)
+    assert "It is four." in told
 
 
 def test_a_gold_answer_is_mended_on_the_page_of_the_case(people: Cast) -> None:

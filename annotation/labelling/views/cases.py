@@ -23,6 +23,7 @@ from annotation.labelling import (
     cases,
     comments,
     correct_answers,
+    drafts,
     gold_correction,
     verification,
 )
@@ -256,17 +257,21 @@ def _render_case(
         "labels": Label.objects.of_item(item).for_page(),
         "comments": comments.load_comments(member, item, now=now),
         "last": cases.last_decision(member),
-        "notice": _build_notice(request, shown, problem) if problem else None,
+        "notice": _build_notice(request, member, shown, problem) if problem else None,
     }
     status = 200 if problem is None else 409 if isinstance(problem, Stale) else 422
     return render(request, "annotation/adjudicate/case.html", context, status=status)
 
 
-def _build_notice(request: HttpRequest, shown: cases.Case, problem: Refused) -> Notice:
+def _build_notice(
+    request: HttpRequest, member: Membership, shown: cases.Case, problem: Refused
+) -> Notice:
     """The error, with what was written in a form that the page does not show again."""
-    written = request.POST.getlist("gold") + request.POST.getlist("note")
+    written = request.POST.getlist("gold")
     if shown.offer is None:
-        written += request.POST.getlist(COMMENT_FIELD)
+        written.append(drafts.form_words(member, request.POST))
+    else:
+        written += request.POST.getlist("note")
     return Notice("This was not saved.", str(problem), "\n\n".join(filter(None, written)))
 
 

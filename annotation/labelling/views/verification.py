@@ -15,7 +15,7 @@ from annotation import tasktypes
 from annotation.errors import Refused, Stale
 from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
-from annotation.labelling import correct_answers, queue, verification
+from annotation.labelling import correct_answers, drafts, queue, verification
 from annotation.labelling.forms import LabelForm
 from annotation.labelling.queue import Waiting, offers
 from annotation.labelling.views.label_screen import Notice
@@ -108,7 +108,7 @@ def _render_page(
         "project": member.project,
         "member": member,
         "task": _task(member),
-        "notice": _build_notice(request, found, problem) if problem else None,
+        "notice": _build_notice(request, member, found, problem) if problem else None,
         "last": offers.last_label(member, (Stage.VERIFY,)),
         "done": Label.objects.current().by_member(member.pk, Stage.VERIFY).count(),
         **({"waiting": found} if isinstance(found, Waiting) else _case(request, member, found)),
@@ -118,13 +118,15 @@ def _render_page(
 
 
 def _build_notice(
-    request: HttpRequest, found: verification.Verification | Waiting, problem: Refused
+    request: HttpRequest,
+    member: Membership,
+    found: verification.Verification | Waiting,
+    problem: Refused,
 ) -> Notice:
-    """The error, with the comment if the page shows another item, or none."""
+    """The error, with what was written if the page shows another item, or none."""
     again = not isinstance(found, Waiting) and _is_sent_again(request, found)
-    return Notice(
-        "This was not saved.", str(problem), "" if again else request.POST.get("comment", "")
-    )
+    written = "" if again else drafts.form_words(member, request.POST)
+    return Notice("This was not saved.", str(problem), written)
 
 
 def _is_sent_again(request: HttpRequest, case: verification.Verification) -> bool:

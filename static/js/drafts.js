@@ -50,12 +50,15 @@ const editor = () => panel().querySelector("[data-editor]");
 
 // What stands in the forms of the painted item.
 function collect() {
-  return { answers: fields.answers(labelForm()), ...collectWords() };
+  const texts = written().map(({ name, value }) => [name, [value]]);
+  return { answers: { ...Object.fromEntries(texts), ...fields.answers(labelForm()) }, ...collectWords() };
 }
 
+// Also in a field that another answer hides, which may have been a slip.
+const written = () => [...labelForm().querySelectorAll("[data-written] :is(input, textarea)")].filter(({ value }) => value.trim());
+
 function collectWords() {
-  const written = [...labelForm().querySelectorAll("[data-written]:not([hidden]) :is(input, textarea)")].map(({ value }) => value);
-  const data = { comment: labelForm().elements.comment.value, written: written.filter((text) => text.trim()) };
+  const data = { comment: labelForm().elements.comment.value, written: written().map(({ value }) => value) };
   const form = editor();
   if (form && form.elements.text.value !== storedOf(form)) {
     for (const name of WORDS) data[name] = form.elements[name].value;

@@ -358,3 +358,21 @@ def test_what_was_written_in_a_field_on_another_page_is_shown_before_it_is_repla
         "You wrote in this draft on another page, too:"
     )
     expect(page.locator("#trouble")).to_contain_text("It is four.")
+
+
+def test_what_was_written_in_a_field_that_another_answer_hides_is_there_after_a_reload(
+    open_page: OpenPage,
+) -> None:
+    page = label_screen(open_page, at_work("error-detection"))
+    press(page, "1")
+    explanation = page.locator("[data-field=explanation] textarea")
+    explanation.fill("It is four.")
+    page.locator("label", has_text="No error").click()
+    expect(explanation).to_be_hidden()
+    with page.expect_response("**/draft/"):
+        page.fill("#comment", "Simple sums.")
+    page.reload()
+    wait_for(page, "item-1")
+    expect(explanation).to_be_hidden()
+    press(page, "1")
+    expect(explanation).to_have_value("It is four.")

@@ -212,17 +212,20 @@ def move_to_revision(member: Membership, item: Item, revision: int, sent: Submis
 
 
 def restore_from_label(member: Membership, label: Label, answers: Mapping[str, list[str]]) -> None:
-    """Make a draft from a withdrawn label; an existing draft is kept."""
+    """Make a draft from a withdrawn label; an existing draft is kept, and gets what the label says
+    if it is only a correction of the same texts."""
     begun = _tidy({"answers": answers, "comment": label.comment})
-    if begun:
-        Draft.objects.get_or_create(
-            member=member,
-            item=label.item,
-            defaults={
-                "revision": label.revision.number,
-                "data": begun | {DIFF: stored.shown_algorithm(label.revision)},
-            },
-        )
+    if not begun:
+        return
+    begun[DIFF] = stored.shown_algorithm(label.revision)
+    draft, _ = Draft.objects.get_or_create(
+        member=member,
+        item=label.item,
+        defaults={"revision": label.revision.number, "data": begun},
+    )
+    if draft.revision == label.revision.number and not draft.data.keys() & {"answers", "comment"}:
+        draft.data |= begun
+        draft.save(update_fields=["data"])
 
 
 def list_drafts(member: Membership) -> DraftQuerySet:

@@ -10,7 +10,15 @@ from annotation.errors import Refused
 from annotation.labelling import drafts, queue, submissions
 from annotation.labelling.submissions import Submission
 from annotation.models import Draft, Label, Membership
-from tests.builders import make_item, make_member, make_project, make_revision, say, take
+from tests.builders import (
+    browser_of,
+    make_item,
+    make_member,
+    make_project,
+    make_revision,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -76,6 +84,20 @@ def test_a_draft_that_was_left_replaces_no_later_answers(member: Membership) -> 
         with pytest.raises(drafts.Outdated):
             drafts.save_draft(member, offer.submission(), data, "", is_left=True)
     assert kept() == {"answers": {"choice": ["invalid"]}}
+
+
+def test_an_undone_label_is_in_the_form_again_beside_a_correction_that_was_not_saved(
+    member: Membership,
+) -> None:
+    make_item(member.project)
+    offer = take(member)
+    keep(member, offer, comment="Seven?", text="A spider has seven legs.")
+    say(member, offer, "invalid", comment="Seven?")
+    undone = browser_of(member).post(f"/projects/{member.project.slug}/label/undo/")
+    assert undone.status_code == 302
+    begun = start(member, take(member))
+    assert (begun.answers, begun.comment) == ({"choice": "invalid"}, "Seven?")
+    assert begun.text == "A spider has seven legs."
 
 
 def test_nobody_opens_an_item_by_a_draft_of_what_was_not_shown(member: Membership) -> None:

@@ -5,7 +5,7 @@ A form starts with the member's draft; without a draft, with the member's previo
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -44,17 +44,21 @@ class FormEntries:
 
 
 def load_entries(member: Membership, offer: Offer, task: TaskType) -> FormEntries:
-    """Load the member's draft on the offered item, or else the previous label; empty if there is
-    neither."""
+    """Load the member's draft on the offered item, or else the previous label, beside which the
+    draft may be a correction; empty if there is neither."""
     draft = find_draft(member, offer.item)
-    if draft:
-        return _from_draft(draft, offer, task)
+    begun = _from_draft(draft, offer, task) if draft else FormEntries()
     said = offer.previous
-    if said is None:
-        return FormEntries()
+    if said is None or (draft and _has_answers(draft)):
+        return begun
     same = said.revision_id == offer.revision.pk
     answers = said.answers if same else task.without_changes(said.answers)
-    return FormEntries(answers=answers, comment=said.comment)
+    return replace(begun, answers=answers, comment=said.comment)
+
+
+def _has_answers(draft: Draft) -> bool:
+    """True if the draft is more than a correction."""
+    return bool(draft.data.keys() & {"answers", "comment"})
 
 
 def to_form_data(answers: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -223,7 +227,7 @@ def restore_from_label(member: Membership, label: Label, answers: Mapping[str, l
         item=label.item,
         defaults={"revision": label.revision.number, "data": begun},
     )
-    if draft.revision == label.revision.number and not draft.data.keys() & {"answers", "comment"}:
+    if draft.revision == label.revision.number and not _has_answers(draft):
         draft.data |= begun
         draft.save(update_fields=["data"])
 

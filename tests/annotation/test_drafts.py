@@ -100,6 +100,18 @@ def test_an_undone_label_is_in_the_form_again_beside_a_correction_that_was_not_s
     assert begun.text == "A spider has seven legs."
 
 
+def test_a_label_is_in_the_form_again_beside_a_correction_that_was_not_saved(
+    member: Membership,
+) -> None:
+    item = make_item(member.project)
+    offer = take(member)
+    keep(member, offer, comment="Seven?", text="A spider has seven legs.")
+    say(member, offer, "invalid", comment="Seven?")
+    begun = start(member, queue.reopen_item(member, item.key))
+    assert (begun.answers, begun.comment) == ({"choice": "invalid"}, "Seven?")
+    assert begun.text == "A spider has seven legs."
+
+
 def test_nobody_opens_an_item_by_a_draft_of_what_was_not_shown(member: Membership) -> None:
     make_item(member.project)
     hidden = make_item(member.project)

@@ -60,7 +60,13 @@ export function show(cause, what, repeat) {
 const shown = () => document.querySelector("#trouble [data-retry]");
 
 // Said once, and not in place of what is said already.
-export const warn = (cause, what) => shown() || show(cause, what);
+export function warn(cause, what) {
+  if (shown()) return;
+  show(cause, what);
+  shown().dataset.warning = "";
+}
+
+export const endWarning = () => shown()?.matches("[data-warning]") && clear();
 
 // Somebody goes on writing what would be sent again: from now on they say when.
 export function wait() {

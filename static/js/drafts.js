@@ -92,7 +92,8 @@ export function keep() {
 function send(options) {
   clearTimeout(timer);
   timer = 0;
-  sent = [...sent.slice(-9), markOf(wordsOf(collectWords()))];
+  const mark = markOf(wordsOf(collectWords()));
+  if (mark !== sent.at(-1)) sent = [...sent.slice(-9), mark];
   const now = draft();
   keepHere(now.item, now);
   flight = options?.keepalive ? store(now, null, options) : flight.then(() => store(now, readAll(now.item)?.version));
@@ -107,6 +108,7 @@ async function store(now, follows = null, options = {}) {
   if (isAway && !timer && key === labelForm()?.elements.key.value) timer = setTimeout(send, AGAIN_AFTER);
   if (answer.kind === "signed-out" || answer.kind === "forbidden") connection.warn(answer.kind, `${whyNot(answer)}What you write is kept in this browser only.`);
   if (stored === null) return undefined;
+  connection.endWarning();
   const isTaken = answer.kind === "stored";
   const after = (some = []) => (isTaken ? some.slice(some.lastIndexOf(markOf(wordsOf(data))) + 1) : some);
   if (item === panel().dataset.item) {
@@ -132,12 +134,12 @@ async function sendAllLeft() {
   for (const name of Object.keys(localStorage).filter((one) => one.startsWith(nameOf("")))) {
     const left = localStorage.getItem(name);
     const { item, version = "", ...kept } = JSON.parse(left ?? "{}");
-    if (!item || kept.isStored || item === panel().dataset.item) continue;
+    if (!item || kept.isStored || kept.isRefused || item === panel().dataset.item) continue;
     const answer = await postData(address("draft/"), { ...kept, item, version, left: true });
-    if (answer.kind !== "stored" && answer.kind !== "refused") return;
-    const stored = answer.headers.get("Draft-Version");
-    if (answer.kind === "refused" || !stored || localStorage.getItem(name) !== left) continue;
-    keepHere(item, { ...kept, item, version: stored, isStored: true });
+    if (!["stored", "refused"].includes(answer.kind) && ![400, 413].includes(answer.status)) return;
+    if (localStorage.getItem(name) !== left) continue;
+    const stored = answer.kind === "stored" && answer.headers.get("Draft-Version");
+    keepHere(item, { ...kept, item, ...(stored ? { version: stored, isStored: true } : { version, isRefused: true }) });
   }
 }
 

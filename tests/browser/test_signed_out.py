@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from annotation.models import Label, Membership
+from annotation.models import Draft, Label, Membership
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import label_screen, second_page, wait_for, with_items
 from tests.builders import PASSWORD, make_member, make_project
@@ -115,3 +115,15 @@ def test_who_writes_on_after_the_session_ended_is_told(open_page: OpenPage) -> N
     page.keyboard.press("1")
     expect(trouble).to_contain_text("Your answer “Valid” is kept here but not saved yet.")
     expect(trouble.locator("[data-retry]")).to_have_count(1)
+
+
+def test_the_warning_ends_with_the_next_draft_that_is_stored(open_page: OpenPage) -> None:
+    page = label_screen(open_page, with_items(make_project(), 3))
+    cookies = page.context.cookies()
+    page.context.clear_cookies()
+    page.fill("#comment", "Eight, not six.")
+    expect(page.locator("#trouble")).to_contain_text("You have been signed out.")
+    page.context.add_cookies([{**one} for one in cookies])  # signed in again in another window
+    page.fill("#comment", "Eight legs, not six.")
+    expect(page.locator("#trouble [data-retry]")).to_have_count(0)
+    assert Draft.objects.get().data["comment"] == "Eight legs, not six."

@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, Route, expect
 
 from annotation.accounts.keymap import DEFAULT_KEYS
-from annotation.models import Draft, Label, Membership, Slot
+from annotation.models import Draft, Item, Label, Membership, Slot
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import (
     choose,
@@ -250,6 +250,29 @@ def test_what_was_written_without_a_connection_is_a_draft_after_the_item_went_to
     other.goto(f"{other.url}?item=item-01")
     wait_for(other, "item-01")
     expect(other.locator("#comment")).to_have_value("Eight, not six.")
+
+
+def test_a_draft_that_was_left_and_is_refused_is_sent_once(
+    open_page: OpenPage, member: Membership
+) -> None:
+    page = label_screen(open_page, member)
+    page.wait_for_load_state("networkidle")
+    other = second_page(page)
+    page.context.set_offline(True)
+    with page.expect_event("requestfailed", lambda request: "/draft/" in request.url):
+        page.fill("#comment", "Eight, not six.")
+    page.close()
+    item = Item.objects.get(key="item-01")
+    Draft.objects.create(member=member, item=item, revision=1, data={"comment": "From elsewhere."})
+    other.context.set_offline(False)
+    answers: list[int] = []
+    other.on("response", lambda one: "/draft/" in one.url and answers.append(one.status))
+    for _ in range(2):
+        other.goto(f"{reverse('label', args=[member.project.slug])}?item=item-02")
+        wait_for(other, "item-02")
+        other.wait_for_load_state("networkidle")
+    assert answers == [409]
+    assert Draft.objects.get().data["comment"] == "From elsewhere."
 
 
 def test_a_draft_is_stored_by_itself_once_the_connection_is_back(

@@ -145,7 +145,8 @@ def find_lost_answers(project: Project, task: TaskType) -> list[LostAnswer]:
     old = tasktypes.load_version(project.task_type)
     other = {
         field.name
-        for field in old.fields
+        for _, asked in validation.field_groups(old)
+        for field in asked
         if (new := task.field(field.name)) and _scale_ends(new) != _scale_ends(field)
     }
     gone = _answers(old) - {one for one in _answers(task) if one[0] not in other}
@@ -232,18 +233,27 @@ def _item_problems(project: Project, task: TaskType) -> Iterator[validation.FitP
 def _answer_problems(project: Project, task: TaskType) -> Iterator[validation.FitProblem]:
     """Find fields that had another kind when labels or final labels were given: no rule could count
     the old answers together with new ones."""
-    given = Label.objects.filter(project=project).values("task_type")
-    used = [*map(tasktypes.load_version, TaskTypeVersion.objects.filter(pk__in=given))]
+    labels = Label.objects.filter(project=project)
+    used = TaskTypeVersion.objects.filter(pk__in=labels.values("task_type"))
+    asked_in = {one.pk: tasktypes.load_version(one) for one in used}
     today = tasktypes.load_version(project.task_type)
     final = Resolution.objects.of_project(project)
     for place, asked in validation.field_groups(task):
         for number, field in enumerate(asked):
-            before = [other for one in used if (other := one.field(field.name))]
             now = today.field(field.name)
-            if now and now.kind != field.kind and final.filter(values__has_key=now.name).exists():
-                before.append(now)
-            if other := next((one for one in before if one.kind != field.kind), None):
-                said = f"is {other.kind!r} in existing answers; give the new question another name."
+            if now and now.kind == field.kind:
+                continue  # also where both kinds were answered before this was refused
+            other = {
+                pk: before.kind
+                for pk, one in asked_in.items()
+                if (before := one.field(field.name)) and before.kind != field.kind
+            }
+            kind = next(iter(other.values()), now and now.kind)
+            if kind and (
+                labels.filter(task_type__in=other, answers__has_key=field.name).exists()
+                or (now and final.filter(values__has_key=field.name).exists())
+            ):
+                said = f"is {kind!r} in existing answers; give the new question another name."
                 yield validation.FitProblem((*place, number, "kind"), said)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from annotation import tasktypes
+from annotation import importing, tasktypes
 from annotation.labelling import queue
 from annotation.models import Event, Label, Membership, Project, Resolution, TaskTypeVersion
 from annotation.tasktypes import toml_text, versions
@@ -250,6 +250,45 @@ def test_a_question_without_answers_may_get_another_kind(lead: Membership) -> No
     make_resolution(make_item(lead.project), values={"choice": "valid"})
     assert post(lead, with_note("text")).status_code == 302
     assert post(lead, with_note("scale")).status_code == 302
+
+
+def test_a_question_that_no_label_answered_may_get_another_kind(lead: Membership) -> None:
+    assert post(lead, with_note("text")).status_code == 302
+    lead.refresh_from_db()
+    member = make_member(lead.project)
+    make_item(lead.project)
+    answer(member, {"choice": "valid"})
+    assert post(lead, with_note("scale")).status_code == 302
+
+
+def test_a_project_whose_question_was_answered_in_two_kinds_can_save_its_title(
+    lead: Membership,
+) -> None:
+    assert post(lead, with_note("text")).status_code == 302
+    lead.refresh_from_db()
+    member = make_member(lead.project)
+    make_item(lead.project)
+    answer(member, {"choice": "valid", "mood": "in words"})
+    # As could be done until this was refused.
+    source = with_note("scale")
+    lead.project.task_type = importing.store_task_type(tomllib.loads(source), source)
+    adapted = versions.parse_source(
+        lead.project, source.replace('title = "Mood"', 'title = "Their mood"')
+    )
+    assert not adapted.problems
+
+
+def test_what_is_still_asked_is_answered_by_the_rules_of_today(lead: Membership) -> None:
+    member = make_member(lead.project)
+    make_item(lead.project)
+    shown = take(member).submission()
+    assert post(lead, SOURCE.replace('"score-invariant"', '"harmless"')).status_code == 302
+    page = {"key": shown.key, "item": shown.item_key, "revision": shown.revision}
+    page |= {"choice": "score-invariant", "comment": "Odd."}
+    refused = browser_of(member).post("/projects/p/label/submit/", page)
+    assert refused.status_code == 422
+    assert "Odd." in refused.text
+    assert not Label.objects.exists()
 
 
 def test_a_question_that_final_labels_answer_keeps_its_kind(lead: Membership) -> None:

@@ -155,9 +155,10 @@ def save_draft(
                 return None
         before = find_draft(member, item)
         if version is not None and before and before.version != version:
-            words = _words_of(member, before.data)
+            task = tasktypes.load_task_type(member.project)
+            words = _words_of(task, before.data)
             is_later = is_left and before.data | origin != begun | origin
-            if is_later or (words and words != _words_of(member, begun)):
+            if is_later or (words and words != _words_of(task, begun)):
                 raise Outdated(before, words)
         if not begun:
             delete_draft(member, item)
@@ -193,7 +194,8 @@ def save_refused_form(member: Membership, sent: QueryDict) -> bool:
 
 def form_words(member: Membership, sent: QueryDict) -> str:
     """What is written in the fields of a form, with blank lines between."""
-    return "\n\n".join(_words_of(member, _form_data(sent)))
+    task = submissions.find_asked_task(member, sent.get("key", ""))
+    return "\n\n".join(_words_of(task, _form_data(sent)))
 
 
 def _form_data(sent: QueryDict) -> dict[str, Any]:
@@ -229,7 +231,8 @@ def restore_from_label(member: Membership, label: Label, answers: Mapping[str, l
     )
     if draft.revision == label.revision.number and not _has_answers(draft):
         draft.data |= begun
-        draft.save(update_fields=["data"])
+        draft.updated_at = timezone.now()  # the version, for a page that has the former one
+        draft.save(update_fields=["data", "updated_at"])
 
 
 def list_drafts(member: Membership) -> DraftQuerySet:
@@ -265,9 +268,9 @@ def _tidy(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in begun.items() if value}
 
 
-def _words_of(member: Membership, data: Mapping[str, Any]) -> list[str]:
+def _words_of(task: TaskType, data: Mapping[str, Any]) -> list[str]:
     """The texts of a draft, and what is written in its fields."""
-    task, answers = tasktypes.load_task_type(member.project), data.get("answers", {})
+    answers = data.get("answers", {})
     asked = (*task.fields, *(task.blind.fields if task.blind else ()))
     written = [answers[field.name] for field in asked if field.is_written and field.name in answers]
     texts = [data[name] for name in TEXT_NAMES if data.get(name)]

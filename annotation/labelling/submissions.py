@@ -101,6 +101,15 @@ def load_asked_task(member: Membership, token: SubmissionToken) -> TaskType:
     return tasktypes.load_version(version).with_switches(tasktypes.enabled_switches(project))
 
 
+def find_asked_task(member: Membership, key: str) -> TaskType:
+    """Return the task type as the page with this key asked it; today's for a key that cannot be
+    read."""
+    try:
+        return load_asked_task(member, read_token(key, member))
+    except Refused:
+        return tasktypes.load_task_type(member.project)
+
+
 def digest_token(key: str) -> str:
     """The SHA-256 digest of a key, which is stored instead of the key."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()

@@ -80,7 +80,7 @@ def store_label(
     if stage == Stage.LABEL:
         task = submissions.load_asked_task(member, ticket)
     asked = Stage.BLIND if ticket.blind else Stage.LABEL
-    sent = replace(sent, answers=task.clean(sent.answers, stage=asked))
+    answers, sent = sent.answers, replace(sent, answers=task.clean(sent.answers, stage=asked))
     with transactions.transact():
         if ticket.item_id:
             # After the first look, the item waits for the second one.
@@ -95,6 +95,9 @@ def store_label(
             with suppress(FieldError):  # then the answers differ, which is told below
                 sent = _with_passages(sent, task, made.revision, asked)
             return _check_same(made, sent)
+        # Rules of today aggregate what is still asked; the label keeps what is asked no more.
+        still = {field.name for field in today.fields_at(asked)}
+        today.clean({name: answers[name] for name in answers.keys() & still}, stage=asked)
         claims.check_item(member, claim.slot.item, ticket, sent)
         claims.check_fresh(claim.slot.item, ticket, sent)
         if ticket.blind and claim.label is not None:

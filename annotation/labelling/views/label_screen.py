@@ -146,10 +146,7 @@ def offline_worker(request: HtmxRequest, slug: str) -> HttpResponse:
 def submit_label(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Store a label and show the next item; after a qualification item, show its explanation
     first."""
-    task = tasktypes.load_task_type(member.project)
-    with suppress(Refused):  # the key is refused below
-        token = submissions.read_token(request.POST.get("key", ""), member)
-        task = submissions.load_asked_task(member, token)
+    task = submissions.find_asked_task(member, request.POST.get("key", ""))
     form = LabelForm(request.POST, task)
     try:
         sent = _validate_form(form).submission()

@@ -54,8 +54,9 @@ function collect() {
   return { answers: { ...Object.fromEntries(texts), ...fields.answers(labelForm()) }, ...collectWords() };
 }
 
-// Also in a field that another answer hides, which may have been a slip.
-const written = () => [...labelForm().querySelectorAll("[data-written] :is(input, textarea)")].filter(({ value }) => value.trim());
+// Also in a field that another answer hides, which may have been a slip; not the item's own text.
+const isUntouched = (input) => input.closest("[data-kind=edit][hidden]") && input.value === input.defaultValue;
+const written = () => [...labelForm().querySelectorAll("[data-written] :is(input, textarea)")].filter((input) => input.value.trim() && !isUntouched(input));
 
 function collectWords() {
   const data = { comment: labelForm().elements.comment.value, written: written().map(({ value }) => value) };
@@ -138,13 +139,16 @@ async function sendAllLeft() {
     const answer = await postData(address("draft/"), { ...kept, item, version, left: true });
     if (!["stored", "refused"].includes(answer.kind) && ![400, 413].includes(answer.status)) return;
     if (localStorage.getItem(name) !== left) continue;
+    if (answer.status === 422) continue; // there may be room, or the item again
     const stored = answer.kind === "stored" && answer.headers.get("Draft-Version");
     keepHere(item, { ...kept, item, ...(stored ? { version: stored, isStored: true } : { version, isRefused: true }) });
   }
 }
 
 // An item that is asked for before would lack its draft.
-export const sendLeft = () => (flight = flight.then(sendAllLeft));
+const SOON = 3000;
+const soon = () => new Promise((go) => setTimeout(go, SOON));
+export const sendLeft = () => (flight = flight.then(() => Promise.race([sendAllLeft().catch(console.error), soon()])));
 
 // Its label or correction is on its way and carries what was begun; a draft must not come after it.
 export function stop() {
@@ -156,6 +160,7 @@ function dropHere(item, isDropped) {
   const kept = readAll(item);
   if (!kept) return;
   kept.data = Object.fromEntries(Object.entries(kept.data).filter(([name]) => !isDropped(name)));
+  kept.isRefused = false;
   if (Object.keys(kept.data).length) keepHere(item, kept);
   else forget(item);
 }

@@ -38,9 +38,9 @@ def find_wrong_slot_counts() -> Iterator[Breach]:
     require.
 
     Fewer are fine if the item was excluded, or has a final label and closed slots. None are fine if
-    the item has a final label, repeats another, may still wait for a text, or was made from another
-    item and may wait to be released. More are fine if the project once required as many. While a
-    job still applies new settings, a project is left out.
+    the item has a final label, repeats another, may still wait for a text, or was generated or made
+    from another item and may wait to be released. More are fine if the project once required as
+    many. While a job still applies new settings, a project is left out.
     """
     most = _largest_overlaps()
     projects = {one.pk: one for one in Project.objects.select_related("task_type")}

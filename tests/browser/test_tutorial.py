@@ -253,7 +253,7 @@ def label(reader: Reader, choice: str) -> str:
     if shown == "s1":
         reader.picture("tutorial-label", 420)
     reader.page.keyboard.press(choice)
-    reader.page.wait_for_selector(f'#panel:not([data-item="{shown}"])')
+    reader.page.wait_for_selector(f'#panel:not([data-item="{shown}"])[data-ready]')
     return shown
 
 

@@ -223,10 +223,9 @@ def test_what_was_begun_in_an_editor_of_a_lead_is_brought_back_until_it_is_saved
     if name == "guidelines-edit":
         page.get_by_label("What changed").fill("More to read.")
     # Another page may only be asked for once the answer to this one is there.
-    with page.expect_response(is_of_a_form) as saved:
+    with page.expect_navigation(), page.expect_response(is_of_a_form) as saved:
         page.get_by_role("button", name=saves, exact=True).click()
     assert saved.value.status == 302
-    page.wait_for_load_state()
     page.goto(address)
     assert field.input_value().strip() == written.strip()
     expect(page.get_by_text("This is your unsaved text.")).to_be_hidden()

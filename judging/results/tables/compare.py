@@ -712,9 +712,8 @@ _AGAINST_CONTROL = lines.Lines(
 )
 _EMPTY = (
     "Compare needs two or more runs that judge perturbed answers of the same items. For error "
-    "detection and ratings, see the pages Detector and Against people. For more than "
-    f"{MOST_BY_ABILITY:,} pairs of runs by ability, choose fewer runs: they are compared over all "
-    "items alone."
+    "detection and ratings, see the pages Detector and Against people. With very many runs, "
+    "choose fewer: they are compared over all items alone."
 )
 VIEWS = (
     ResultView(

@@ -342,6 +342,7 @@ def test_the_last_labels_can_be_told_apart(open_page: OpenPage) -> None:
     chip = page.locator(".last-ten button").first
     assert chip.inner_text().endswith("No error")
     assert chip.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+    assert height(page, ".last-ten button:first-of-type") >= 24
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -229,9 +229,9 @@ def test_a_window_without_room_drops_nothing_that_another_window_keeps(
     expect(other.locator("#outbox")).to_contain_text("3 labels wait for the connection")
 
 
-def test_what_was_written_without_a_connection_is_a_draft_after_the_item_went_to_somebody_else(
-    open_page: OpenPage, member: Membership
-) -> None:
+def write_and_leave(open_page: OpenPage, member: Membership) -> Page:
+    """Write a comment on the first item without a connection, and close the page; return another
+    page of the same browser."""
     page = label_screen(open_page, member)
     page.wait_for_load_state("networkidle")
     other = second_page(page)
@@ -239,6 +239,13 @@ def test_what_was_written_without_a_connection_is_a_draft_after_the_item_went_to
     with page.expect_event("requestfailed", lambda request: "/draft/" in request.url):
         page.fill("#comment", "Eight, not six.")
     page.close()
+    return other
+
+
+def test_what_was_written_without_a_connection_is_a_draft_after_the_item_went_to_somebody_else(
+    open_page: OpenPage, member: Membership
+) -> None:
+    other = write_and_leave(open_page, member)
     Slot.objects.filter(state="held").update(held_until=timezone.now())
     colleague = make_member(member.project)
     say(colleague, take(colleague))
@@ -255,13 +262,7 @@ def test_what_was_written_without_a_connection_is_a_draft_after_the_item_went_to
 def test_a_draft_that_was_left_and_is_refused_is_sent_once(
     open_page: OpenPage, member: Membership
 ) -> None:
-    page = label_screen(open_page, member)
-    page.wait_for_load_state("networkidle")
-    other = second_page(page)
-    page.context.set_offline(True)
-    with page.expect_event("requestfailed", lambda request: "/draft/" in request.url):
-        page.fill("#comment", "Eight, not six.")
-    page.close()
+    other = write_and_leave(open_page, member)
     item = Item.objects.get(key="item-01")
     Draft.objects.create(member=member, item=item, revision=1, data={"comment": "From elsewhere."})
     other.context.set_offline(False)

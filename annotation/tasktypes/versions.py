@@ -50,8 +50,7 @@ class LostAnswer:
 def version_slug(project: Project) -> str:
     """Return the slug of the project's own versions: the file's slug, "--" and the project's slug.
     A slug that is too long is cut and ends with a digest."""
-    base = project.task_type.slug.split("--")[0]
-    slug = f"{base}--{project.slug}"
+    slug = f"{project.task_type.file_slug}--{project.slug}"
     if len(slug) <= _SLUG_LENGTH:
         return slug
     digest = hashlib.sha256(project.slug.encode()).hexdigest()[:8]
@@ -66,8 +65,8 @@ def version_source(version: TaskTypeVersion) -> str:
 
 def project_versions(project: Project) -> QuerySet[TaskTypeVersion]:
     """Return the versions that the project uses, has used or started from, the newest first."""
-    base = project.task_type.slug.split("--")[0]
-    own = Q(slug__in=[version_slug(project), base]) | Q(pk=project.task_type_id)
+    today = project.task_type
+    own = Q(slug__in=[version_slug(project), today.file_slug]) | Q(pk=today.pk)
     return TaskTypeVersion.objects.filter(own).order_by("-created_at", "-pk")
 
 
@@ -182,8 +181,8 @@ def save_version(
             {**before.definition, "slug": ""}
         ) == tasktypes.digest_definition({**adapted.definition, "slug": ""}):
             return None
-        own, base = version_slug(held), before.slug.split("--")[0]
-        if before.slug not in (own, base):
+        own = version_slug(held)
+        if before.slug not in (own, before.file_slug):
             # Of another project, of which this one is a copy. Answers that only it offers stay
             # known, see `load_options`.
             source = toml_text.set_slug(version_source(before), own)

@@ -288,7 +288,7 @@ def _get_or_create_project(slug: str, runs: Sequence[Run]) -> Project:
             for account in accounts:
                 creation.add_lead(project, account, by_command=True)
         return project
-    if project.task_type.slug.split("--")[0] != TASK:
+    if project.task_type.file_slug != TASK:
         raise AuditRefused(
             f"The project {slug!r} has the task type {project.task_type.slug!r}. An audit needs "
             f"the task type {TASK!r}. Choose another project."

@@ -163,8 +163,7 @@ def _project(slug: str, create: bool, task_type: str | None) -> Project | None:
         raise files.command_error(f"There is no project {slug!r}. Add --create to create it.")
     if project:
         files.check_open(project)
-    # The slug of an adapted task type begins with the name of its file, before "--".
-    slugs = {project.task_type.slug, project.task_type.slug.split("--")[0]} if project else set()
+    slugs = {project.task_type.slug, project.task_type.file_slug} if project else set()
     if project and task_type not in {None, *slugs}:
         raise files.command_error(
             f"The project {slug!r} has the task type {project.task_type.slug!r}. "

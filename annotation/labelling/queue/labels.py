@@ -95,9 +95,10 @@ def store_label(
             with suppress(FieldError):  # then the answers differ, which is told below
                 sent = _with_passages(sent, task, made.revision, asked)
             return _check_same(made, sent)
-        # Rules of today aggregate what is still asked; the label keeps what is asked no more.
-        still = {field.name for field in today.fields_at(asked)}
-        today.clean({name: answers[name] for name in answers.keys() & still}, stage=asked)
+        if task is not today:
+            # Rules of today aggregate what is still asked; the label keeps what is asked no more.
+            still = {field.name for field in today.fields_at(asked)}
+            today.clean({name: answers[name] for name in answers.keys() & still}, stage=asked)
         claims.check_item(member, claim.slot.item, ticket, sent)
         claims.check_fresh(claim.slot.item, ticket, sent)
         if ticket.blind and claim.label is not None:

@@ -218,6 +218,7 @@ def _move_items(project: Project, old: taxonomy.Taxonomy, new: taxonomy.Taxonomy
     """Give the items of the project the category and ability of the new version. Return how many
     changed."""
     items = Item.objects.filter(project=project)
+    last_merges = _load_last_merges(project)
     moved = 0
     for category in new.categories:
         was = old.find(category.slug)
@@ -225,7 +226,7 @@ def _move_items(project: Project, old: taxonomy.Taxonomy, new: taxonomy.Taxonomy
             moved += _give_category(
                 items.filter(category=category.slug), new.category(category.merged_into)
             )
-        elif target := was.merged_into if was else _find_last_merge(project, category.slug):
+        elif target := was.merged_into if was else last_merges.get(category.slug):
             found = items.filter(
                 category=target, **{f"fields__{taxonomy.FORMER_FIELD}": category.slug}
             )
@@ -239,14 +240,16 @@ def _move_items(project: Project, old: taxonomy.Taxonomy, new: taxonomy.Taxonomy
     return moved
 
 
-def _find_last_merge(project: Project, slug: str) -> str:
-    """Return the category with which a category was merged before it was removed; "" if it was not,
-    or is new."""
-    versions = TaxonomyVersion.objects.filter(slug=own_slug(project)).order_by("-number")
-    for version in versions.exclude(digest=project.taxonomy_id).iterator(chunk_size=10):
-        if found := find_category(version.definition, slug):
-            return str(found.get("merged_into", ""))
-    return ""
+def _load_last_merges(project: Project) -> dict[str, str]:
+    """Load the category with which each category of the former versions was merged when it was last
+    in one; "" if it was not. It may have been removed since."""
+    versions = TaxonomyVersion.objects.filter(slug=own_slug(project)).order_by("number")
+    former = versions.exclude(digest=project.taxonomy_id).values_list("definition", flat=True)
+    return {
+        entry["slug"]: entry.get("merged_into", "")
+        for definition in former
+        for entry in definition.get("category", ())
+    }
 
 
 def _give_category(items: Any, category: taxonomy.Category, *, forget: bool = False) -> int:

@@ -1,5 +1,5 @@
 // Shows that a request did not reach the server, keeps its data, and repeats it.
-const AGAIN_AFTER = 5000;
+export const AGAIN_AFTER = 5000;
 
 let again = null;
 let timer = 0;

@@ -6,7 +6,6 @@ import * as fields from "./fields.js";
 import { address, panel, postData, screen, whyNot } from "./page.js";
 
 const AFTER = 1000;
-const AGAIN_AFTER = 5000;
 const WORDS = ["text", "note"];
 
 let painted = null;
@@ -106,7 +105,7 @@ async function store(now, follows = null, options = {}) {
   const answer = await postData(address("draft/"), { key, item, revision, data, version: follows }, options);
   const stored = answer.headers.get("Draft-Version");
   const isAway = answer.kind === "connection" || answer.kind === "server";
-  if (isAway && !timer && key === labelForm()?.elements.key.value) timer = setTimeout(send, AGAIN_AFTER);
+  if (isAway && !timer && key === labelForm()?.elements.key.value) timer = setTimeout(send, connection.AGAIN_AFTER);
   if (answer.kind === "signed-out" || answer.kind === "forbidden") connection.warn(answer.kind, `${whyNot(answer)}What you write is kept in this browser only.`);
   if (stored === null) return undefined;
   connection.endWarning();
@@ -145,9 +144,10 @@ async function sendAllLeft() {
   }
 }
 
-// An item that is asked for before would lack its draft.
 const SOON = 3000;
 const soon = () => new Promise((go) => setTimeout(go, SOON));
+
+// The next item waits for this a little, since its form would lack its draft.
 export const sendLeft = () => (flight = flight.then(() => Promise.race([sendAllLeft().catch(console.error), soon()])));
 
 // Its label or correction is on its way and carries what was begun; a draft must not come after it.

@@ -314,14 +314,14 @@ class TaskTypeVersion(models.Model):
             models.UniqueConstraint(fields=["slug", "digest"], name="task_type_digest"),
         ]
 
+    def __str__(self) -> str:
+        return f"{self.slug} v{self.number}"
+
     @property
     def file_slug(self) -> str:
         """The slug of the shipped file from which the version was adapted; see
         `versions.version_slug`."""
         return self.slug.split("--")[0]
-
-    def __str__(self) -> str:
-        return f"{self.slug} v{self.number}"
 
 
 class TaxonomyVersion(models.Model):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
@@ -238,6 +240,24 @@ def test_figures_are_combined_by_any_function():
     figures = [mean_of(np.arange(20.0)), mean_of(np.ones(20), "odd"), mean_of(np.zeros(20), "odd")]
     got = combine_figures(figures, lambda values: values.sum(axis=1)).point()
     assert (got.value, got.reason) == (10.5, "odd")
+
+
+def test_figures_that_share_a_figure_draw_it_once():
+    first, second = (mean_of(generator(seed).normal(size=200)) for seed in (1, 2))
+    lengths = list[int]()
+
+    def count(sums):
+        lengths.append(len(sums))
+        return first.of(sums)
+
+    counted = replace(first, of=count)
+    apart = subtract_figures(counted, second)
+    mean = combine_figures([apart, counted], lambda values: values.mean(axis=1))
+    found = estimates([counted, second, apart, mean], np.arange(200), generator())
+    # The draws, and the figure without each item. Single rows are points.
+    assert [length for length in lengths if length > 1] == [2_000, 200]
+    alone = subtract_figures(first, second)
+    assert found[2] == estimate(alone, np.arange(200), generator())
 
 
 def test_each_figure_of_a_difference_needs_ten_clusters():

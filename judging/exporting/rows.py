@@ -9,9 +9,10 @@ from annotation.exporting.tables import item_rows
 from annotation.items.filters import ItemFilter
 from annotation.items.models import ItemQuerySet
 from annotation.items.snapshots.table import item_rows as frozen_items
+from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import FrozenIn, Item, Project, Snapshot
 from annotation.projects import encrypted_archives
-from formats.writers import ZIP_FORMATS
+from formats.writers import FBI, ZIP_FORMATS
 from judging.exporting.tables import EXPORT_TABLES
 
 CANARY_COLUMN = "canary"
@@ -69,8 +70,8 @@ def check_request(project: Project, wish: ExportRequest) -> None:
 
 
 def count_rows(project: Project, wish: ExportRequest) -> int | None:
-    """Count the requested rows; None if the number is unknown. Raises FieldError for filters that
-    do not fit the project any more."""
+    """Count the requested rows, with those for which the layout of study 000 has no place; None if
+    the number is unknown. Raises FieldError for filters that do not fit the project any more."""
     if snapshot := _find_snapshot(project, wish.snapshot):
         if wish.with_control:
             return snapshot.items
@@ -90,6 +91,8 @@ def read_rows(project: Project, wish: ExportRequest, canary: str = "") -> Export
     """
     check_request(project, wish)
     columns, found = EXPORT_TABLES[wish.table].columns_in(project), _rows(project, wish)
+    if wish.form == FBI:
+        found = _file_by_label(found)
     if not canary:
         return ExportRows(columns, found)
     return ExportRows((*columns, CANARY_COLUMN), ({**row, CANARY_COLUMN: canary} for row in found))
@@ -102,6 +105,22 @@ def _rows(project: Project, wish: ExportRequest) -> Iterator[dict[str, Any]]:
     if wish.table == ITEMS_TABLE:
         return item_rows(project, _filter_items(project, wish))
     return EXPORT_TABLES[wish.table].rows(project)
+
+
+def _file_by_label(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The items that the layout of study 000 has a place for: its files say by their category
+    whether an error is valid or the change score-invariant, and have no column for other labels.
+
+    A score-invariant item of another category goes into the file of these, as relabelled; the
+    duplicate that it may have stays where it is, as in the published archive. An item of their
+    category with a valid error has no file, nor has one without a final label.
+    """
+    for row in rows:
+        is_invariant = row["resolution"] == SI_ITEM
+        if is_invariant and not (row["category"] == SI_ITEM or row["duplicate_of"]):
+            yield {**row, "category": SI_ITEM, "origin": "relabelled"}
+        elif is_invariant or (row["resolution"] == ERROR_ITEM and row["category"] != SI_ITEM):
+            yield row
 
 
 def _snapshot_error(message: str) -> FieldError:

@@ -200,7 +200,8 @@ TABLE_HINTS = {
     "outcomes": "outcome of each item in each run",
 }
 FORMAT_HINTS = {
-    "fbi": "the archive of study 000, a zip with a table of items per category",
+    "fbi": "the archive of study 000, a zip with a table of items per category; only items "
+    "labelled valid or score-invariant",
     "hub": "for the Hugging Face hub, a zip of Parquet files with a data card",
 }
 # What the columns hold, for the reference: those that mean the same in all tables, then the others

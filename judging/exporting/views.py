@@ -151,12 +151,13 @@ def cancel_export(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return redirect("exports", slug)
 
 
-def _export_line(job: Job, member: Membership) -> tuple[Job, bool, str]:
-    """Return an export for the list, with its password if the member may see it, and whether its
-    file exists.
+def _export_line(job: Job, member: Membership) -> tuple[Job, bool, str, int]:
+    """Return an export for the list, whether its file exists, its password if the member may see
+    it, and the number of items for which the layout of study 000 has no place.
     """
     there = jobs.can_download(job, timezone.now())
-    return job, there, jobs.get_password(job, member)
+    left_out = job.total - job.done if there and job.total and job.result["form"] == FBI else 0
+    return job, there, jobs.get_password(job, member), left_out
 
 
 def _build_form(request: HttpRequest, member: Membership) -> ExportForm:

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from django.utils import timezone
 from annotation.jobs import job_queue, subprocesses
 from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Item, Job, Project
+from formats.readers import FORMATS
+from formats.rows import Row
 from judging.exporting import jobs
 from judging.jobs import worker
 from tests.annotation.own_categories import with_own_categories
@@ -271,6 +274,34 @@ def test_the_layout_of_a_study_is_for_items_and_a_zip(lead: Client) -> None:
     with pytest.raises(CommandError, match="The export failed: row 1, column"):
         call_command("make_export", str(job.pk))
     assert jobs.get_path(job).suffix == ".zip"
+
+
+def test_the_layout_of_study_000_holds_what_its_files_can_say(lead: Client, people: Cast) -> None:
+    Item.objects.update(source_ability="factual", category="number-errors")
+    Item.objects.filter(key="b").update(category="score-invariant")  # labelled valid
+    for key, value in (("d", "valid"), ("e", "score-invariant"), ("f", "invalid"), ("g", "valid")):
+        item = make_item(people.project, key)
+        Item.objects.filter(pk=item.pk).update(source_ability="factual", category="number-errors")
+        make_resolution(item, value=value)
+    repeat = make_item(people.project, "h", duplicate_of=Item.objects.get(key="e"))
+    Item.objects.filter(pk=repeat.pk).update(source_ability="factual", category="formatting")
+    make_resolution(repeat, value="score-invariant")
+    job = ask(lead, format="fbi")
+    assert jobs.run_job(job.pk)
+    found = [row.values for row in FORMATS["fbi"].read(jobs.get_path(job)) if isinstance(row, Row)]
+    assert [(row["category"], row["origin"]) for row in found] == [
+        ("score-invariant", "relabelled"),
+        ("formatting", "generated"),
+        ("number-errors", "generated"),
+        ("number-errors", "generated"),
+    ]
+    page = lead.get(PAGE).content.decode()
+    assert "4 items left out: this layout only has places for valid errors" in page
+    path = jobs.get_path(job).with_name("out.zip")
+    said = StringIO()
+    call_command("export", "items", project="fbi", format="fbi", output=path, stderr=said)
+    assert said.getvalue().endswith("valid errors and score-invariant changes.\n")
+    assert path.read_bytes() == jobs.get_path(job).read_bytes()
 
 
 def test_a_filter_that_no_page_offers_is_refused(lead: Client) -> None:

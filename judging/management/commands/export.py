@@ -10,7 +10,7 @@ from annotation.errors import FieldError
 from annotation.management.files import command_error, get_project
 from annotation.models import Event
 from annotation.projects import encrypted_archives
-from formats.writers import FILE_FORMATS, PackingOptions, write_file
+from formats.writers import FBI, FILE_FORMATS, PackingOptions, write_file
 from judging.exporting import dataset_card, jobs, passwords, rows, tables
 from judging.exporting.rows import ExportRequest
 
@@ -71,7 +71,7 @@ class Command(BaseCommand):
             if not wish.encrypt:
                 encrypted_archives.check_not_sealed(project, "Add --encrypt.")
             with snapshot_reads.consistent_reads():
-                made = rows.read_rows(project, wish, canary)
+                made, total = rows.read_rows(project, wish, canary), rows.count_rows(project, wish)
                 count = write_file(
                     wish.form, made.rows, made.columns, part, tables.EXPORT_COLUMN_KINDS, packed
                 )
@@ -99,5 +99,10 @@ class Command(BaseCommand):
             with_control=wish.with_control,
         )
         self.stderr.write(f"{count:,} rows of {options['table']} written to {output}")
+        if wish.form == FBI and total and total > count:
+            self.stderr.write(
+                f"{total - count:,} items left out: this layout only has places for valid errors "
+                "and score-invariant changes."
+            )
         if password:
             self.stderr.write(f"Password, which is not stored: {password}")

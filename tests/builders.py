@@ -1,5 +1,6 @@
 """Rows for tests: plain functions with sensible defaults, and one cast of people."""
 
+import re
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from django.test import Client
 from django.utils import timezone
 
-from annotation import importing
+from annotation import importing, tasktypes
 from annotation.labelling import answer_key, assignment, queue, work_order
 from annotation.labelling.queue import Offer
 from annotation.models import (
@@ -24,6 +25,7 @@ from annotation.models import (
     Stage,
     digest_texts,
 )
+from annotation.tasktypes import versions
 
 PASSWORD = "a-long-enough-password"
 TEXTS = {
@@ -192,3 +194,13 @@ def correct(
 def resize_all(project: Project) -> int:
     """Give all items the labels that the settings ask for; how many items changed."""
     return sum(step.changed for step in assignment.resize_items(project, now=timezone.now()))
+
+
+def remove_question(lead: Membership, name: str) -> None:
+    """The project asks what its built-in task type asks, but for this question."""
+    project = lead.project
+    source = tasktypes.load_sources()[project.task_type.slug]
+    fields = re.split(r"(?m)^(?=\[\[fields\]\])", source)
+    less = "".join(field for field in fields if f'name = "{name}"' not in field)
+    adapted = versions.parse_source(project, less)
+    assert versions.save_version(project, adapted, member=lead, shown=project.task_type_id)

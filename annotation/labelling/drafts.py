@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation import tasktypes
 from annotation.db import transactions
-from annotation.errors import Refused
+from annotation.errors import Refused, Stale
 from annotation.items.diffing import stored
 from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.labelling import blind_names, slots, submissions
@@ -196,6 +196,24 @@ def form_words(member: Membership, sent: QueryDict) -> str:
     """What is written in the fields of a form, with blank lines between."""
     task = submissions.find_asked_task(member, sent.get("key", ""))
     return "\n\n".join(_words_of(task, _form_data(sent)))
+
+
+def removed_words(member: Membership, sent: QueryDict) -> str:
+    """What is written in fields of a form that the task type no longer has."""
+    task = submissions.find_asked_task(member, sent.get("key", ""))
+    today = {field.name for field in tasktypes.load_task_type(member.project).fields}
+    answers = {name: values for name, values in sent.lists() if name not in today}
+    return "\n\n".join(_words_of(task, {"answers": answers}))
+
+
+def check_questions(member: Membership, sent: QueryDict) -> None:
+    """Raise `Stale` for a form with words in a field that the task type no longer has: nothing
+    that is stored would keep them."""
+    if removed_words(member, sent):
+        raise Stale(
+            "A lead has changed the questions since this page was loaded. Answer those of today; "
+            "what you wrote in the former ones is here."
+        )
 
 
 def _form_data(sent: QueryDict) -> dict[str, Any]:

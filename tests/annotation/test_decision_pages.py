@@ -18,6 +18,7 @@ from tests.builders import (
     make_member,
     make_project,
     make_resolution,
+    remove_question,
     say,
     take,
 )
@@ -267,6 +268,32 @@ def test_what_was_written_in_a_field_is_shown_if_others_were_faster() -> None:
     cases.decide(lead, shown.offer.submission({"verdict": "no_error"}), now=timezone.now())
     told = body(browser.post(address, sent_by(page, "data-decision") | answer), 409)
     assert "It is four." in told
+
+
+def test_what_was_written_about_a_question_that_is_asked_no_more_is_shown() -> None:
+    project = make_project("p", task_type="error-detection", verify=True)
+    author, lead = make_member(project), make_member(project, "lead")
+    verifier, judge = (browser_of(make_member(project, "lead")) for _ in range(2))
+    item = make_item(project, "1", texts={"input": "2 + 2?", "response": "5"})
+    queue.store_label(author, take(author).submission({"verdict": "no_error"}))
+    verdict, case = reverse("verify-answer", args=["p"]), reverse("case", args=["p", "1"])
+    verifying = body(verifier.get(reverse("verify", args=["p"])))
+    cases.request_decision(lead, item, now=timezone.now())
+    deciding = body(judge.get(case))
+    remove_question(lead, "explanation")
+    answer = {"action": "decide", "verdict": "error", "error_type": "reasoning-correctness"}
+    answer |= {
+        "explanation": "It is four.",
+        "comment": "Simple sums.",
+        "why-they-disagreed": "slip",
+    }
+    for browser, address, page in ((verifier, verdict, verifying), (judge, case, deciding)):
+        labels = Label.objects.count()
+        told = body(browser.post(address, sent_by(page, "data-decision") | answer), 409)
+        assert "A lead has changed the questions" in told
+        assert "It is four." in told
+        assert Label.objects.count() == labels
+        assert browser.post(address, sent_by(told, "data-decision") | answer).status_code == 302
 
 
 def test_a_gold_answer_is_mended_on_the_page_of_the_case(people: Cast) -> None:

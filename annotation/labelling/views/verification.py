@@ -83,6 +83,7 @@ def _store_verdict(request: HttpRequest, member: Membership) -> str:
     shown, form = VerdictForm(request.POST), LabelForm(request.POST, _task(member))
     if not (shown.is_valid() and form.is_valid()):
         raise Refused("The form could not be read. Reload the page.")
+    drafts.check_questions(member, request.POST)
     confirming = shown.cleaned_data["confirm"]
     label = verification.answer(
         member,
@@ -123,9 +124,10 @@ def _build_notice(
     found: verification.Verification | Waiting,
     problem: Refused,
 ) -> Notice:
-    """The error, with what was written if the page shows another item, or none."""
+    """The error, with what was written if the page shows another item, or other questions."""
     again = not isinstance(found, Waiting) and _is_sent_again(request, found)
-    written = "" if again else drafts.form_words(member, request.POST)
+    words = drafts.removed_words if again else drafts.form_words
+    written = words(member, request.POST)
     return Notice("This was not saved.", str(problem), written)
 
 

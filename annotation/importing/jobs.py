@@ -28,8 +28,9 @@ WAITS_FOR_PERSON = Q(kind=JOB_KIND, result__step__in=[upload_files.CHOOSE, uploa
 FILE_RETENTION = timedelta(days=7)
 # The import of a file is stopped after this time.
 MAX_DURATION = timedelta(hours=2)
-# Files up to this size are checked while the person waits, for about a second at most.
-MAX_IMMEDIATE_BYTES = 1_000_000
+# Files up to this size are checked while the person waits, for about a second at most. A row takes
+# time, however short it is.
+MAX_IMMEDIATE_BYTES, MAX_IMMEDIATE_LINES = 1_000_000, 10_000
 # Rows corrected on the page are kept in the row of the job.
 MAX_CORRECTIONS, MAX_CORRECTED_LENGTH = 200, 2_000_000
 
@@ -226,11 +227,11 @@ def run_job(job_id: int, *, stopped: Callable[[], bool] = lambda: False) -> bool
 
 
 def _is_small(job: Job) -> bool:
+    path = upload_files.uploaded_path(job)
     # The content of an archive may be two hundred times as large.
-    return (
-        upload_files.uploaded_path(job).stat().st_size <= MAX_IMMEDIATE_BYTES
-        and job.result["ending"] != ".zip"
-    )
+    if job.result["ending"] == ".zip" or path.stat().st_size > MAX_IMMEDIATE_BYTES:
+        return False
+    return path.read_bytes().count(b"\n") <= MAX_IMMEDIATE_LINES
 
 
 def _locked(job: Job) -> Job:

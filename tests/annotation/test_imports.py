@@ -477,6 +477,14 @@ def test_a_large_file_is_checked_by_a_worker(lead: Client, monkeypatch: Any) -> 
     assert "Import 1 item<" in page(lead, job)
 
 
+def test_a_small_file_of_many_short_rows_is_checked_by_a_worker(
+    lead: Client, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(jobs, "MAX_IMMEDIATE_LINES", 3)
+    assert "Import 2 items" in page(lead, send(lead, keyed("a", "b")))
+    assert "Waiting for a worker" in page(lead, send(lead, keyed("a", "b", "c")))
+
+
 def told_where_nothing_is(people: Cast) -> dict[str, str]:
     """What is said of imports where a project without items, or its queue, has nothing to show."""
     found = {}

@@ -2,9 +2,9 @@ import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, UserManager
 from django.db import models
 from django.utils import timezone
 
@@ -17,8 +17,22 @@ if TYPE_CHECKING:
     from annotation.models import Membership
 
 
+class AccountManager(UserManager["Account"]):
+    """Creates accounts."""
+
+    use_in_migrations = False
+
+    @classmethod
+    def normalize_email(cls, email: str | None) -> str:
+        """Return the address in small letters: so allauth looks for accounts, and would find no
+        other."""
+        return (email or "").lower()
+
+
 class Account(AbstractUser):
     """Someone who can sign in. Names and e-mail are stored only here."""
+
+    objects: ClassVar[AccountManager] = AccountManager()
 
     keys = models.JSONField(default=dict, blank=True, help_text="Changed keys of the label screen.")
     creates_projects = models.BooleanField(

@@ -2,9 +2,11 @@
 
 import re
 import time
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.sessions.models import Session
 from django.core import mail
@@ -156,6 +158,23 @@ def test_a_new_password_comes_by_a_link_that_works_once(client: Client, account:
     assert b"is no longer valid" in Client().get(link).content
     event = Event.objects.get(kind="account")
     assert (event.account, event.new) == (account, {"password": "set anew"})
+
+
+@pytest.mark.parametrize("asked", ["Ada.Byron@Lab.Example", "ada.byron@lab.example"])
+def test_capitals_of_an_address_do_not_matter(client: Client, asked: str) -> None:
+    account = make_account("ada", email="Ada.Byron@Lab.Example")
+    assert gets_in(Client(), asked, PASSWORD)
+    asked_for_a_link(client, asked)
+    assert [message.to for message in mail.outbox] == [[account.email]]
+
+
+def test_addresses_from_before_are_written_in_small_letters() -> None:
+    account = make_account("ada")
+    Account.objects.filter(pk=account.pk).update(email="Ada.Byron@Lab.Example")
+    migration = import_module("annotation.migrations.0003_addresses_in_small_letters")
+    migration.write_small(apps, None)
+    account.refresh_from_db()
+    assert account.email == "ada.byron@lab.example"
 
 
 def test_the_database_does_not_tell_the_link_that_somebody_just_followed(

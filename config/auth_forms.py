@@ -14,7 +14,9 @@ from django.conf import settings
 from django.db import connections
 from django.db.models import Q
 from django.http import HttpRequest
+from django.utils import timezone
 
+from annotation.db import transactions
 from annotation.models import Account
 from annotation.projects import audit
 
@@ -174,3 +176,11 @@ class ResetPasswordForm(_PlainLabels, forms.ResetPasswordForm):
 
 class ResetPasswordKeyForm(_PlainLabels, forms.ResetPasswordKeyForm):
     labels = ChangePasswordForm.labels
+
+    def save(self) -> None:
+        """Set the password, and revoke the account's API tokens: addresses are not confirmed, so
+        somebody else may have made the account, and them."""
+        with transactions.transact():
+            super().save()
+            for token in self.user.tokens.filter(revoked_at=None):
+                token.revoke(timezone.now(), self.user)

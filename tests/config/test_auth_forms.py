@@ -15,7 +15,7 @@ from django.core.mail.backends import locmem
 from django.db import connection
 from django.test import Client
 
-from annotation.models import Account, Event
+from annotation.models import Account, ApiToken, Event
 from config import auth_forms
 from tests.builders import PASSWORD, make_account
 
@@ -175,6 +175,21 @@ def test_addresses_from_before_are_written_in_small_letters() -> None:
     migration.write_small(apps, None)
     account.refresh_from_db()
     assert account.email == "ada.byron@lab.example"
+
+
+def test_a_new_password_by_a_link_ends_the_tokens_of_whoever_had_the_account(
+    client: Client, account: Account
+) -> None:
+    token, key = ApiToken.issue(account, "notebook")
+    program = Client(headers={"Authorization": f"Bearer {key}"})
+    asked_for_a_link(client, "ada@lab.example")
+    assert program.get("/api/v1/projects/").status_code == 200
+    link = re.findall(r"http://testserver(/\S+)", mail.outbox[0].body)[0]
+    done = client.post(client.get(link).headers["Location"], NEW, follow=True)
+    assert "API tokens from before no longer work" in done.content.decode()
+    assert program.get("/api/v1/projects/").status_code == 401
+    event = Event.objects.get(kind="token", subject=token.prefix, data__new__token="revoked")
+    assert event.account == account
 
 
 def test_the_database_does_not_tell_the_link_that_somebody_just_followed(

@@ -22,10 +22,11 @@ from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.labelling import blind_names, slots, submissions
 from annotation.labelling.models.notes import DraftQuerySet
 from annotation.labelling.queue import Offer, claims
-from annotation.labelling.submissions import Submission
-from annotation.models import Draft, Item, Label, Membership
-from annotation.tasktypes import TaskType
+from annotation.labelling.submissions import Submission, SubmissionToken
+from annotation.models import Draft, Item, Label, Membership, Project
+from annotation.tasktypes import TaskType, versions
 from annotation.tasktypes.field_schema import RESERVED
+from annotation.tasktypes.fields import Field
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class FormEntries:
     """The entries of a form: answers by field, and texts.
 
     `stale_text` is a correction of an older revision, unless the current text is already the same.
+    `unasked` has what was written for questions that the task type asks no more.
     """
 
     answers: dict[str, Any] = field(default_factory=dict)
@@ -40,6 +42,7 @@ class FormEntries:
     text: str = ""
     note: str = ""
     stale_text: str = ""
+    unasked: str = ""
     draft: Draft | None = None
 
 
@@ -92,6 +95,7 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
         text=text if fresh else "",
         note=data.get("note", "") if fresh else "",
         stale_text="" if fresh or is_stored else text,
+        unasked=_unasked_words(data.get("answers", {}), offer.item.project, task),
         draft=draft,
     )
 
@@ -104,6 +108,28 @@ def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dic
     asked = task.fields_at("blind" if offer.phase == "blind" else "label")
     given = {field.name: field.from_post(post) for field in asked}
     return {name: answer for name, answer in given.items() if answer is not None}
+
+
+def _unasked_words(sent: Mapping[str, list[str]], project: Project, task: TaskType) -> str:
+    """What was written for questions that only earlier versions of the task type ask, each below
+    its title."""
+    left = {name: values for name, values in sent.items() if _field_of(task, name) is None}
+    if not left:
+        return ""
+    former = [tasktypes.load_version(one) for one in versions.project_versions(project)]
+    asked = {name: next(filter(None, (one.field(name) for one in former)), None) for name in left}
+    return "\n\n".join(
+        f"{field.title}\n{text}"
+        for name, field in asked.items()
+        if field and field.is_written
+        for text in left[name]
+        if text
+    )
+
+
+def _field_of(task: TaskType, name: str) -> Field | None:
+    """The field with the input of this name; None if the task has no such field."""
+    return task.field(name.partition(".")[0])
 
 
 # The maximum length of a text, plus room for the answers.
@@ -135,7 +161,8 @@ def save_draft(
     now: datetime | None = None,
 ) -> Draft | None:
     """Store the member's draft on a shown item; return None if the draft is empty or its label is
-    already stored. Of a draft whose label is stored, a correction that was not saved is kept.
+    already stored. Of a draft whose label is stored, a correction that was not saved is kept. What
+    an earlier draft has for questions that the page does not ask stays in it.
     `version` is that of the draft that the page began with, "" for none, and None if unknown.
     `is_left` is True if nobody looks at the item now.
 
@@ -144,8 +171,8 @@ def save_draft(
     answers than one that was left.
     """
     begun = _tidy(data)
-    item, diff = _shown_item(member, shown)
-    origin = {DIFF: diff, submissions.PAGE: submissions.digest_token(shown.key)}
+    item, token = _shown_item(member, shown)
+    origin = {DIFF: token.diff, submissions.PAGE: submissions.digest_token(shown.key)}
     with transactions.transact():
         # Drafts and labels that come at the same moment wait for each other.
         claims.lock_member(member)
@@ -154,6 +181,8 @@ def save_draft(
             if "text" not in begun:
                 return None
         before = find_draft(member, item)
+        if before:
+            begun = _with_unasked(begun, before, member, token)
         if version is not None and before and before.version != version:
             task = tasktypes.load_task_type(member.project)
             words = _words_of(task, before.data)
@@ -174,6 +203,25 @@ def save_draft(
             },
         )
     return draft
+
+
+def _with_unasked(
+    begun: dict[str, Any], before: Draft, member: Membership, token: SubmissionToken
+) -> dict[str, Any]:
+    """The draft with what the one before has for questions that the page with this token does not
+    ask: those of another version of the task type or, at a first look, of the second look, where
+    texts are corrected, too."""
+    task, data = submissions.load_asked_task(member, token), before.data
+    of_second = {field.name for field in task.fields} if token.blind else frozenset()
+    left = {
+        name: values
+        for name, values in data.get("answers", {}).items()
+        if (field := _field_of(task, name)) is None or field.name in of_second
+    }
+    kept = {"answers": left | begun.get("answers", {})} if left else {}
+    if token.blind and before.revision == token.revision:
+        kept |= {name: data[name] for name in ("text", "note") if name in data}
+    return begun | kept
 
 
 def save_refused_form(member: Membership, sent: QueryDict) -> bool:
@@ -305,9 +353,9 @@ def _storable(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
 
 
-def _shown_item(member: Membership, shown: Submission) -> tuple[Item, str]:
-    """Find the item that the page with this key showed, and the algorithm of the diff on that page.
-    The key is checked so that nobody can open an arbitrary item by saving a draft."""
+def _shown_item(member: Membership, shown: Submission) -> tuple[Item, SubmissionToken]:
+    """Find the item that the page with this key showed, and the token of that page. The key is
+    checked so that nobody can open an arbitrary item by saving a draft."""
     ticket = submissions.read_token(shown.key, member)
     items = Item.objects.filter(project=member.project_id)
     stages = slots.WORKBENCH_STAGES
@@ -323,7 +371,7 @@ def _shown_item(member: Membership, shown: Submission) -> tuple[Item, str]:
         or ticket.revision != shown.revision
     ):
         raise Refused("The page showed another item. Reload the page.")
-    return item, ticket.diff
+    return item, ticket
 
 
 def _check_room(member: Membership, item: Item, length: int) -> None:

@@ -220,6 +220,14 @@ export function stale() {
   return editor() && kept.data.text === storedOf(editor()) ? "" : (kept.data.text ?? "");
 }
 
+// What was written in this browser for questions that the painted form does not ask any more.
+export function unasked() {
+  const kept = labelForm() && read(panel().dataset.item);
+  const { answers = {}, written = [] } = kept?.data ?? {};
+  const left = Object.entries(answers).filter(([name, [text]]) => !labelForm().elements[name] && written.includes(text));
+  return left.map(([, [text]]) => text).join("\n\n");
+}
+
 // What was written in this browser and is not in the form, since the server has a later draft.
 export function elsewhere() {
   const kept = labelForm() && !isOffline() && readAll(panel().dataset.item);

@@ -9,7 +9,8 @@ from annotation import tasktypes
 from annotation.errors import Refused
 from annotation.labelling import drafts, queue, submissions
 from annotation.labelling.submissions import Submission
-from annotation.models import Draft, Label, Membership
+from annotation.models import Draft, Label, Membership, Project
+from annotation.tasktypes import versions
 from tests.builders import (
     browser_of,
     make_item,
@@ -169,6 +170,49 @@ def test_half_answers_stand_in_the_form_again(member: Membership) -> None:
     found = start(member, offer)
     assert found.answers == {"choice": "not-sure", "reason": "gold-wrong"}
     assert found.comment == "hm"
+
+
+def adapt(member: Membership, source: str) -> Membership:
+    """The member, whose project has this task type from now on."""
+    adapted = versions.parse_source(member.project, source)
+    shown = member.project.task_type_id
+    assert versions.save_version(member.project, adapted, member=member, shown=shown)
+    return Membership.objects.get(pk=member.pk)
+
+
+def test_what_was_written_for_a_question_that_is_asked_no_more_is_shown_until_the_label(
+    member: Membership,
+) -> None:
+    item = make_item(member.project)
+    source = tasktypes.load_sources()["perturbation-vetting"]
+    why = '[[fields]]\nname = "why"\nkind = "text"\ntitle = "Why so?"\nrequired = false\n\n[blind]'
+    member = adapt(member, source.replace("[blind]", why))
+    keep(member, take(member), answers={"why": ["Eight legs."], "choice": ["valid"]})
+    member = adapt(member, source)
+    offer = take(member)
+    assert start(member, offer).unasked == "Why so?\nEight legs."
+    keep(member, offer, comment="hm")
+    page = browser_of(member).get(f"/projects/{member.project.slug}/label/").text
+    assert "You wrote an answer to a question that is no longer asked." in page
+    assert "Eight legs." in page
+    say(member, offer)
+    assert start(member, queue.reopen_item(member, item.key)).unasked == ""
+
+
+def test_a_first_look_that_is_asked_for_meanwhile_leaves_what_was_begun_for_the_second(
+    member: Membership,
+) -> None:
+    make_item(member.project)
+    keep(member, take(member), answers={"choice": ["valid"]}, text="A spider has nine legs.")
+    Project.objects.update(blind_first=True)
+    member = Membership.objects.get(pk=member.pk)
+    look = take(member)
+    keep(member, look, answers={"error": ["yes"]}, comment="hm")
+    begun = start(member, look)
+    assert (begun.answers, begun.comment) == ({"error": "yes"}, "hm")
+    queue.store_label(member, look.submission({"error": "no"}))
+    begun = start(member, take(member))
+    assert (begun.answers, begun.text) == ({"choice": "valid"}, "A spider has nine legs.")
 
 
 def test_a_correction_of_texts_that_changed_since_is_shown_apart(member: Membership) -> None:

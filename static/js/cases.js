@@ -1,5 +1,6 @@
 // Cases and verification: decisions by keys. The server renders each page; an unsent decision is
 // kept in this browser until it is sent.
+import * as connection from "./connection.js";
 import * as fields from "./fields.js";
 import * as reservations from "./reservations.js";
 import * as keys from "./keys.js";
@@ -72,6 +73,8 @@ function restore() {
     if (kept.answers[input.name]) fields.fill(input, kept.answers[input.name]);
   }
   for (const text of textareas()) text.value = kept.words[text.name] ?? text.value;
+  const unasked = Object.entries(kept.words).filter(([name, text]) => text && !form.elements[name]);
+  if (unasked.length) connection.keepUnasked(unasked.map(([, text]) => text));
   return true;
 }
 
@@ -168,7 +171,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("click", (event) => {
-  if (event.target.closest("[data-keys]")) ACTIONS["?"]();
+  if (event.target.closest("[data-keys]")) ACTIONS.keys();
   if (event.target.closest("[data-contest]")) contest(form.hidden);
 });
 

@@ -96,6 +96,8 @@ export function keep(title, text) {
   document.getElementById("trouble").append(notice);
 }
 
+export const keepUnasked = (texts) => keep("You wrote this for a question that is no longer asked:", texts.join("\n\n"));
+
 export function clear() {
   clearTimeout(timer);
   timer = 0;

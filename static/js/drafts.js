@@ -225,7 +225,7 @@ export function unasked() {
   const kept = labelForm() && read(panel().dataset.item);
   const { answers = {}, written = [] } = kept?.data ?? {};
   const left = Object.entries(answers).filter(([name, [text]]) => !labelForm().elements[name] && written.includes(text));
-  return left.map(([, [text]]) => text).join("\n\n");
+  return left.map(([, [text]]) => text);
 }
 
 // What was written in this browser and is not in the form, since the server has a later draft.

@@ -49,7 +49,7 @@ export function begin(wasWriting) {
   const unasked = drafts.unasked();
   if (drafts.restore()) editor.showRestored(panel());
   if (stale) connection.keep("Your draft corrects an earlier revision:", stale);
-  if (unasked) connection.keep("You wrote this for a question that is no longer asked:", unasked);
+  if (unasked.length) connection.keepUnasked(unasked);
   const elsewhere = drafts.elsewhere();
   if (elsewhere) connection.keep("You went on with this draft in another browser. In this one you wrote:", elsewhere);
   editor.markBegun(panel());

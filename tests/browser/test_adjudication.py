@@ -9,8 +9,9 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from annotation.accounts.keymap import DEFAULT_KEYS
-from annotation.labelling import comments
+from annotation.labelling import comments, queue
 from annotation.models import Item, Label, Membership, Resolution, Slot, Stage
+from annotation.tasktypes import versions
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import LOOKS, checked, look
 from tests.builders import make_item, make_member, make_project, make_resolution, say, take
@@ -227,6 +228,36 @@ def test_what_was_written_on_a_case_is_there_after_its_gold_answer_was_corrected
     expect(page.locator('input[value="invalid"]')).not_to_be_checked()
     page.reload()
     expect(ready(page).locator("textarea[name=comment]")).to_have_value("Half a thought")
+
+
+def test_what_was_written_for_a_question_that_is_asked_no_more_is_shown(
+    open_page: OpenPage,
+) -> None:
+    project = make_project(task_type="error-detection", overlap=1, verify=True)
+    make_item(project, "1", texts={"input": "2 + 2?", "response": "5"})
+    member = make_member(project)
+    queue.store_label(member, take(member).submission({"verdict": "no_error"}))
+    judge = make_member(project, "adjudicator")
+    page = opened(open_page, judge, "verify")
+    page.keyboard.press("x")
+    page.keyboard.press("1")
+    page.fill("#contest [name=explanation]", "It is four.")
+    project.refresh_from_db()
+    source = versions.version_source(project.task_type).replace('"explanation"', '"why"')
+    adapted = versions.parse_source(project, source)
+    versions.save_version(project, adapted, member=judge, shown=project.task_type_id)
+    page.reload()
+    ready(page)
+    expect(page.locator("#contest [name=why]")).to_have_value("")
+    expect(page.locator("#trouble")).to_contain_text("It is four.")
+    checked(page)
+
+
+def test_the_keys_are_shown_by_a_button(open_page: OpenPage, judge: Membership) -> None:
+    disputed(judge, "1")
+    page = opened(open_page, judge, "case", "1")
+    page.get_by_role("button", name="Keys").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
 
 
 def test_a_contest_that_was_begun_is_asked_about_before_the_label_is_confirmed(

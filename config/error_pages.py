@@ -10,7 +10,6 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.views import defaults
 
 from annotation.api.responses import PROBLEM_CONTENT_TYPE, build_problem
 from annotation.tasktypes.field_schema import RESERVED
@@ -75,10 +74,16 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return Django's page or, for the API, a problem in JSON. Django calls it for `Http404`."""
+    """Return the page or, for the API, a problem in JSON. Django calls it for `Http404`."""
     if not _is_api_request(request):
-        return defaults.page_not_found(request, exception)
+        return _render_barred(request, "404.html", 404)
     return _problem_response(404, "This page does not exist.")
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Return the page that says why the person may not do this. Django calls it for
+    `PermissionDenied`."""
+    return _render_barred(request, "403.html", 403, exception=str(exception))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -121,6 +126,13 @@ def _render_refused(request: HttpRequest, template: str, status: int, **said: st
     if not _is_fragment(request):
         return render(request, template, {**said, "typed": _typed_values(request)}, status=status)
     return _retarget(render(request, f"{template}#why", said, status=status), request)
+
+
+def _render_barred(request: HttpRequest, template: str, status: int, **said: str) -> HttpResponse:
+    """Render a page that does not exist, or not for this person any more, with what was typed."""
+    if request.method == "POST":
+        return _render_refused(request, template, status, **said)
+    return render(request, template, said, status=status)
 
 
 def _typed_values(request: HttpRequest) -> list[tuple[str, str]]:

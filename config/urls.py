@@ -15,5 +15,6 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
+handler403 = "config.error_pages.permission_denied"
 handler404 = "config.error_pages.page_not_found"
 handler500 = "config.error_pages.server_error"

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
+from annotation.models import Membership, Project
 from tests.builders import Cast, browser_of, make_item
 
 pytestmark = pytest.mark.django_db
@@ -124,3 +126,22 @@ def test_who_signed_in_again_elsewhere_is_told_so_and_sees_what_they_typed(peopl
     assert part.status_code == 403
     assert "<span data-why>You signed in again" in part.content.decode()
     assert "<html" not in part.content.decode()
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_who_may_not_do_this_any_more_sees_what_they_typed(people: Cast, status: int) -> None:
+    if status == 403:
+        Membership.objects.filter(pk=people.lead.pk).update(active=False)
+    else:
+        Project.objects.update(archived_at=timezone.now())
+    slug, client = people.project.slug, browser_of(people.lead)
+    page = send(client, slug, **came_from(PAGE.format(slug=slug)))
+    assert page.status_code == status
+    assert "Nine &lt;b&gt;legs&lt;/b&gt;" in page.content.decode()
+    part = send(client, slug, **HTMX)
+    assert (part.status_code, part["HX-Retarget"]) == (status, "#refused")
+    assert "Your text is still on this page" in part.content.decode()
+    assert ("<span data-why>You are suspended" in part.content.decode()) == (status == 403)
+    assert "<html" not in part.content.decode()
+    # What a page loads again by itself has nothing that was typed.
+    assert "HX-Retarget" not in client.get(f"/projects/{slug}/settings/", headers=HTMX)

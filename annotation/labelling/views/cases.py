@@ -25,6 +25,7 @@ from annotation.labelling import (
     correct_answers,
     drafts,
     gold_correction,
+    submissions,
     verification,
 )
 from annotation.labelling.forms import LabelForm
@@ -118,7 +119,8 @@ def case(request: HttpRequest, slug: str, key: str) -> HttpResponse:
 
 def _handle_decide(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
     task = tasktypes.load_task_type(member.project)
-    form = LabelForm(request.POST, task)
+    # An answer that is asked no more is refused, never left out.
+    form = LabelForm(request.POST, submissions.find_asked_task(member, request.POST.get("key", "")))
     if not form.is_valid():
         raise Refused("The form could not be read. Reload the page.")
     drafts.check_questions(member, request.POST)

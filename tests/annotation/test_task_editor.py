@@ -277,6 +277,20 @@ def test_a_project_whose_question_was_answered_in_two_kinds_can_save_its_title(
     assert not adapted.problems
 
 
+def test_a_correction_is_of_the_text_that_its_page_showed(lead: Membership) -> None:
+    member = make_member(lead.project)
+    item = make_item(lead.project)
+    shown = take(member).submission()
+    now_gold = SOURCE.replace('correctable = "perturbed"', 'correctable = "gold"')
+    assert post(lead, now_gold).status_code == 302
+    page = {"key": shown.key, "item": shown.item_key, "revision": shown.revision}
+    page |= {"text": "A spider has nine legs.", "note": ""}
+    refused = browser_of(member).post("/projects/p/label/correct/", page)
+    assert refused.status_code == 422
+    assert "A spider has nine legs." in refused.text
+    assert item.revisions.count() == 1
+
+
 @pytest.mark.parametrize("way", ["verify/answer/", "adjudicate/1/"])
 def test_an_answer_of_a_second_person_that_is_asked_no_more_is_refused(
     lead: Membership, way: str

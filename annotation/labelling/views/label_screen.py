@@ -164,7 +164,7 @@ def submit_label(request: HtmxRequest, member: Membership) -> HttpResponse:
 def submit_correction(request: HtmxRequest, member: Membership) -> HttpResponse:
     """Store a corrected text as a new revision and show it."""
     form = CorrectionForm(request.POST)
-    correctable = tasktypes.load_task_type(member.project).correctable
+    correctable = submissions.find_asked_task(member, request.POST.get("key", "")).correctable
     try:
         shown = _validate_form(form).submission()
         texts = {correctable: form.cleaned_data["text"]}

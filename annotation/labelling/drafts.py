@@ -5,6 +5,7 @@ A form starts with the member's draft; without a draft, with the member's previo
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -16,7 +17,7 @@ from django.utils import timezone
 
 from annotation import tasktypes
 from annotation.db import transactions
-from annotation.errors import Refused, Stale
+from annotation.errors import FieldError, Refused, Stale
 from annotation.items.diffing import stored
 from annotation.items.diffing.difference import FORMER_ALGORITHM
 from annotation.labelling import blind_names, slots, submissions
@@ -113,18 +114,38 @@ def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dic
 def _unasked_words(sent: Mapping[str, list[str]], project: Project, task: TaskType) -> str:
     """What was written for questions that only earlier versions of the task type ask, each below
     its title."""
-    left = {name: values for name, values in sent.items() if _field_of(task, name) is None}
+    left = {name: values for name, values in sent.items() if not _is_asked(task, name, values)}
     if not left:
         return ""
     former = [tasktypes.load_version(one) for one in versions.project_versions(project)]
-    asked = {name: next(filter(None, (one.field(name) for one in former)), None) for name in left}
+    asked = {
+        name: next((f for one in former if (f := one.field(name)) and f.is_written), None)
+        for name in left
+    }
     return "\n\n".join(
         f"{field.title}\n{text}"
         for name, field in asked.items()
-        if field and field.is_written
+        if field
         for text in left[name]
         if text
     )
+
+
+def _is_asked(task: TaskType, name: str, values: list[str]) -> bool:
+    """True if the task has a field with the input of this name, which takes such values: a question
+    that was not answered yet may have got another kind."""
+    field = _field_of(task, name)
+    if field is None or field.is_written:
+        return field is not None
+    post = QueryDict(mutable=True)
+    post.setlist(name, values)
+    given = field.from_post(post)
+    if field.marks_texts or field.per_change:  # in JSON, and perhaps not complete
+        return not isinstance(given, str)
+    with suppress(FieldError):
+        field.clean(given)
+        return True
+    return False
 
 
 def _field_of(task: TaskType, name: str) -> Field | None:
@@ -216,7 +237,7 @@ def _with_unasked(
     left = {
         name: values
         for name, values in data.get("answers", {}).items()
-        if (field := _field_of(task, name)) is None or field.name in of_second
+        if name.partition(".")[0] in of_second or not _is_asked(task, name, values)
     }
     kept = {"answers": left | begun.get("answers", {})} if left else {}
     if token.blind and before.revision == token.revision:

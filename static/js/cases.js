@@ -73,7 +73,7 @@ function restore() {
     if (kept.answers[input.name]) fields.fill(input, kept.answers[input.name]);
   }
   for (const text of textareas()) text.value = kept.words[text.name] ?? text.value;
-  const unasked = Object.entries(kept.words).filter(([name, text]) => text && !form.elements[name]);
+  const unasked = Object.entries(kept.words).filter(([name, text]) => text && !textareas().some((one) => one.name === name));
   if (unasked.length) connection.keepUnasked(unasked.map(([, text]) => text));
   return true;
 }

@@ -224,7 +224,7 @@ export function stale() {
 export function unasked() {
   const kept = labelForm() && read(panel().dataset.item);
   const { answers = {}, written = [] } = kept?.data ?? {};
-  const left = Object.entries(answers).filter(([name, [text]]) => !labelForm().elements[name] && written.includes(text));
+  const left = Object.entries(answers).filter(([name, [text]]) => written.includes(text) && !labelForm().querySelector(`[data-written] [name="${CSS.escape(name)}"]`));
   return left.map(([, [text]]) => text);
 }
 

@@ -180,18 +180,24 @@ def adapt(member: Membership, source: str) -> Membership:
     return Membership.objects.get(pk=member.pk)
 
 
+@pytest.mark.parametrize("becomes", ["", "yesno", "span"])
 def test_what_was_written_for_a_question_that_is_asked_no_more_is_shown_until_the_label(
-    member: Membership,
+    member: Membership, becomes: str
 ) -> None:
     item = make_item(member.project)
     source = tasktypes.load_sources()["perturbation-vetting"]
-    why = '[[fields]]\nname = "why"\nkind = "text"\ntitle = "Why so?"\nrequired = false\n\n[blind]'
-    member = adapt(member, source.replace("[blind]", why))
+
+    def asking(kind: str) -> str:
+        why = f'[[fields]]\nname = "why"\nkind = "{kind}"\ntitle = "Why so?"\nrequired = false\n'
+        return source.replace("[blind]", f"{why}\n[blind]")
+
+    member = adapt(member, asking("text"))
     keep(member, take(member), answers={"why": ["Eight legs."], "choice": ["valid"]})
-    member = adapt(member, source)
+    member = adapt(member, asking(becomes) if becomes else source)
     offer = take(member)
     assert start(member, offer).unasked == "Why so?\nEight legs."
     keep(member, offer, comment="hm")
+    assert start(member, offer).unasked == "Why so?\nEight legs."
     page = browser_of(member).get(f"/projects/{member.project.slug}/label/").text
     assert "You wrote an answer to a question that is no longer asked." in page
     assert "Eight legs." in page

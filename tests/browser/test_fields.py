@@ -379,8 +379,15 @@ def test_what_was_written_in_a_field_that_another_answer_hides_is_there_after_a_
     expect(explanation).to_have_value("It is four.")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"explanation"', '"why"'),
+        ('"explanation"\nkind = "text"', '"explanation"\nkind = "yesno"'),
+    ],
+)
 def test_what_was_written_without_a_connection_for_a_question_that_is_asked_no_more_is_shown(
-    open_page: OpenPage,
+    open_page: OpenPage, before: str, after: str
 ) -> None:
     member = at_work("error-detection")
     page = label_screen(open_page, member)
@@ -388,12 +395,11 @@ def test_what_was_written_without_a_connection_for_a_question_that_is_asked_no_m
     lose_connection(page)
     page.fill("[data-field=explanation] textarea", "It is four.")
     project = member.project
-    source = versions.version_source(project.task_type).replace('"explanation"', '"why"')
+    source = versions.version_source(project.task_type).replace(before, after)
     adapted = versions.parse_source(project, source)
     versions.save_version(project, adapted, member=member, shown=project.task_type_id)
     page.context.set_offline(False)
     page.reload()
     wait_for(page, "item-1")
-    expect(page.locator("[data-field=why] textarea")).to_have_value("")
     expect(page.locator("#trouble")).to_contain_text("It is four.")
     checked(page)

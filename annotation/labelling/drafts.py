@@ -269,20 +269,25 @@ def form_words(member: Membership, sent: QueryDict) -> str:
 
 def removed_words(member: Membership, sent: QueryDict) -> str:
     """What is written in fields of a form that the task type no longer has."""
+    removed = {field.name: sent.getlist(field.name) for field in _removed_fields(member, sent)}
     task = submissions.find_asked_task(member, sent.get("key", ""))
-    today = {field.name for field in tasktypes.load_task_type(member.project).fields}
-    answers = {name: values for name, values in sent.lists() if name not in today}
-    return "\n\n".join(_words_of(task, {"answers": answers}))
+    return "\n\n".join(_words_of(task, {"answers": removed}))
 
 
 def check_questions(member: Membership, sent: QueryDict) -> None:
-    """Raise `Stale` for a form with words in a field that the task type no longer has: nothing
-    that is stored would keep them."""
-    if removed_words(member, sent):
+    """Raise `Stale` for a form that answers questions which the task type no longer has: nothing
+    that is stored would keep these answers."""
+    if any(field.from_post(sent) is not None for field in _removed_fields(member, sent)):
         raise Stale(
-            "A lead has changed the questions since this page was loaded. Answer those of today; "
-            "what you wrote in the former ones is here."
+            "A lead has changed the questions since this page was loaded. Answer those of today."
         )
+
+
+def _removed_fields(member: Membership, sent: QueryDict) -> list[Field]:
+    """The fields of the task type as the page of this form asked it that are asked no more."""
+    task = submissions.find_asked_task(member, sent.get("key", ""))
+    today = tasktypes.load_task_type(member.project)
+    return [field for field in task.fields if today.field(field.name) is None]
 
 
 def _form_data(sent: QueryDict) -> dict[str, Any]:

@@ -5,11 +5,10 @@ import tomllib
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
 from annotation import importing, tasktypes
-from annotation.labelling import cases, queue
-from annotation.models import Event, Item, Label, Membership, Project, Resolution, TaskTypeVersion
+from annotation.labelling import queue
+from annotation.models import Event, Label, Membership, Project, Resolution, TaskTypeVersion
 from annotation.tasktypes import toml_text, versions
 from tests.builders import (
     browser_of,
@@ -289,30 +288,6 @@ def test_a_correction_is_of_the_text_that_its_page_showed(lead: Membership) -> N
     assert refused.status_code == 422
     assert "A spider has nine legs." in refused.text
     assert item.revisions.count() == 1
-
-
-@pytest.mark.parametrize("way", ["verify/answer/", "adjudicate/1/"])
-def test_an_answer_of_a_second_person_that_is_asked_no_more_is_refused(
-    lead: Membership, way: str
-) -> None:
-    assert post(lead, with_note("text")).status_code == 302
-    Project.objects.update(overlap=1, verify=True)
-    lead = Membership.objects.get(pk=lead.pk)
-    make_item(lead.project, "1")
-    member, second = make_member(lead.project), make_member(lead.project, role="adjudicator")
-    answer(member, {"choice": "valid"})
-    if way.startswith("adjudicate"):
-        cases.request_decision(lead, Item.objects.get(), now=timezone.now())
-    browser = browser_of(second)
-    form = browser.get(f"/projects/p/{way.removesuffix('answer/')}").text
-    hidden = dict(re.findall(r'type="hidden" name="(key|of)" value="(.+?)"', form))
-    assert post(lead, SOURCE).status_code == 302
-    page = {"item": "1", "revision": 1, "action": "decide", "choice": "invalid", **hidden}
-    refused = browser.post(f"/projects/p/{way}", page | {"mood": "Odd.", "comment": "No."})
-    assert refused.status_code == 422
-    assert "This task does not ask for mood." in refused.text
-    assert Label.objects.get().member == member
-    assert browser.post(f"/projects/p/{way}", page | {"comment": "No."}).status_code == 302
 
 
 def test_what_is_still_asked_is_answered_by_the_rules_of_today(lead: Membership) -> None:

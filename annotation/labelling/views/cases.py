@@ -25,7 +25,6 @@ from annotation.labelling import (
     correct_answers,
     drafts,
     gold_correction,
-    submissions,
     verification,
 )
 from annotation.labelling.forms import LabelForm
@@ -119,8 +118,7 @@ def case(request: HttpRequest, slug: str, key: str) -> HttpResponse:
 
 def _handle_decide(request: HttpRequest, member: Membership, item: Item) -> HttpResponse:
     task = tasktypes.load_task_type(member.project)
-    # An answer that is asked no more is refused, never left out.
-    form = LabelForm(request.POST, submissions.find_asked_task(member, request.POST.get("key", "")))
+    form = LabelForm(request.POST, task)
     if not form.is_valid():
         raise Refused("The form could not be read. Reload the page.")
     drafts.check_questions(member, request.POST)

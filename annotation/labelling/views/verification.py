@@ -15,7 +15,7 @@ from annotation import tasktypes
 from annotation.errors import Refused, Stale
 from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
-from annotation.labelling import correct_answers, drafts, queue, submissions, verification
+from annotation.labelling import correct_answers, drafts, queue, verification
 from annotation.labelling.forms import LabelForm
 from annotation.labelling.queue import Waiting, offers
 from annotation.labelling.views.label_screen import Notice
@@ -80,9 +80,7 @@ def undo_verdict(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _store_verdict(request: HttpRequest, member: Membership) -> str:
     """Store the verification, and return a message."""
-    # An answer that is asked no more is refused, never left out.
-    asked = submissions.find_asked_task(member, request.POST.get("key", ""))
-    shown, form = VerdictForm(request.POST), LabelForm(request.POST, asked)
+    shown, form = VerdictForm(request.POST), LabelForm(request.POST, _task(member))
     if not (shown.is_valid() and form.is_valid()):
         raise Refused("The form could not be read. Reload the page.")
     drafts.check_questions(member, request.POST)

@@ -33,7 +33,7 @@ WRITE_ROUTES = {
         "api-known api-known-release api-assignments api-assignments-back api-priorities"
         " api-abilities api-abilities-undo api-run-suggestions"
         " api-archives api-run-items api-endpoints api-endpoint"
-        " api-endpoint-archive api-endpoint-restore"
+        " api-endpoint-archive api-endpoint-restore api-endpoint-end-pause"
         " api-member api-hand-over api-invitations api-invitation"
         " api-settings api-settings-preview api-guidelines api-budget"
         " api-job-cancel api-job-again api-snapshots"

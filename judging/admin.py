@@ -40,7 +40,7 @@ class EndpointAdmin(admin.ModelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> Any:
         # Runs depend on the settings that shape their requests. For another evaluator, add an
         # endpoint.
-        said = ("created_at", "remaining", "archived_at")
+        said = ("created_at", "remaining", "archived_at", "paused_until")
         return (*said, *REQUEST_FIELDS) if obj and obj.runs.exists() else said
 
     def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:

@@ -9,6 +9,7 @@ EVENT_TITLES = {
     "endpoint": "endpoint",
     "endpoint archived": "endpoint archived",
     "endpoint deleted": "endpoint deleted",
+    "endpoint pause ended": "pause of an endpoint ended",
     "endpoint restored": "endpoint restored",
     "export": "export",
     "freeze": "archive of results created",

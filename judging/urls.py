@@ -21,6 +21,12 @@ endpoint_urls = [
     path(
         "<path:name>/restore/", endpoints.change_endpoint, {"step": "restore"}, "endpoint-restore"
     ),
+    path(
+        "<path:name>/end-pause/",
+        endpoints.change_endpoint,
+        {"step": "end-pause"},
+        "endpoint-end-pause",
+    ),
     path("<path:name>/delete/", endpoints.change_endpoint, {"step": "delete"}, "endpoint-delete"),
     # The last one, since names from before they were checked may have a slash.
     path("<path:name>/", endpoints.endpoint, name="endpoint"),

@@ -99,6 +99,7 @@ RULES: dict[str, dict[str, str]] = {
     "endpoints/<path:name>/test/": {"POST": "run"},
     "endpoints/<path:name>/archive/": {"POST": "site"},
     "endpoints/<path:name>/restore/": {"POST": "site"},
+    "endpoints/<path:name>/end-pause/": {"POST": "site"},
     "endpoints/<path:name>/delete/": {"POST": "site"},
     "projects/<slug:slug>/": {"GET": "enter"},
     # Says nothing but where the page is now; that page asks who wants to see it.
@@ -254,6 +255,7 @@ RULES: dict[str, dict[str, str]] = {
     "api/v1/endpoints/<path:name>/test/": {"POST": "run"},
     "api/v1/endpoints/<path:name>/archive/": {"POST": "site"},
     "api/v1/endpoints/<path:name>/restore/": {"POST": "site"},
+    "api/v1/endpoints/<path:name>/end-pause/": {"POST": "site"},
     "api/v1/projects/": {"GET": "signed in"},
     "api/v1/projects/<slug:slug>/": {"GET": "enter"},
     "api/v1/projects/<slug:slug>/queue/next/": {"POST": "label"},

@@ -240,8 +240,8 @@ def try_endpoint(request: Request, name: str) -> Response:
 @extend_schema(request=None, responses={200: EndpointSerializer, **REFUSED_RESPONSES})
 @api_view(["POST"])
 def change_endpoint(request: Request, name: str, step: str) -> Response:
-    """Archive an endpoint, as a site admin, so that it takes no new runs, or restore it. Runs that
-    use it go on."""
+    """Archive an endpoint, as a site admin, so that it takes no new runs, or restore it; runs that
+    use it go on. Or end the pause that its provider asked for."""
     found = endpoints.get_changeable(request, name)
     endpoints.STEPS[step](found, access.require_site_admin(request))
     return Response(EndpointSerializer(found).data)
@@ -284,6 +284,12 @@ urlpatterns = [
         change_endpoint,
         {"step": "restore"},
         name="api-endpoint-restore",
+    ),
+    path(
+        "endpoints/<path:name>/end-pause/",
+        change_endpoint,
+        {"step": "end-pause"},
+        name="api-endpoint-end-pause",
     ),
     # The last one, since names from before they were checked may have a slash.
     path("endpoints/<path:name>/", endpoint, name="api-endpoint"),

@@ -6,15 +6,17 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.http import Http404, HttpRequest
 from django.utils import timezone
 
-from annotation.db import transactions
+from annotation.db import clock, transactions
 from annotation.errors import FieldError, Refused
 from annotation.models import Account, Event, Membership
 from annotation.projects.models import RIGHTS
+from judging.evaluators import limits
 from judging.evaluators.forms import EndpointForm
 from judging.evaluators.models import EndpointQuerySet
 from judging.models import Endpoint
@@ -108,11 +110,43 @@ def delete_endpoint(endpoint: Endpoint, by: Account) -> None:
         Event.of_site("endpoint deleted", endpoint.name, by.pk, old=old, new={})
 
 
+def end_pause(endpoint: Endpoint, by: Account) -> None:
+    """Call an endpoint again before the time until which its provider asked for no calls: credit
+    was added, say, or the time was wrong. What waits for another try is sent again at once. Does
+    nothing without a pause; raises `Refused` if Redis, which has the limits, does not answer."""
+    now = clock.now()
+    if not endpoint.is_paused(now):
+        return
+    _end_pause_of_limits(endpoint.name)
+    with transactions.transact():
+        if Endpoint.objects.filter(pk=endpoint.pk, paused_until__gt=now).update(paused_until=None):
+            endpoint.requests.filter(state="waiting", next_try__gt=now).update(next_try=now)
+            Event.of_site("endpoint pause ended", endpoint.name, by.pk)
+    endpoint.paused_until = None
+
+
+def _end_pause_of_limits(name: str) -> None:
+    limits.end_pause(name)
+    if not settings.REDIS_URL:
+        return
+    # The client of Redis takes a tenth of the start of a command.
+    from redis.exceptions import RedisError
+
+    from judging.evaluators import shared_limits
+
+    key = shared_limits.build_key(settings.REDIS_PREFIX, name)
+    try:
+        shared_limits.end_pause(settings.REDIS_URL, key)
+    except RedisError as error:
+        raise Refused("Redis does not answer. Try again in a moment.") from error
+
+
 # Actions on an endpoint, by their name in pages and the API.
 STEPS: dict[str, Callable[[Endpoint, Account], None]] = {
     "archive": archive_endpoint,
     "restore": restore_endpoint,
     "delete": delete_endpoint,
+    "end-pause": end_pause,
 }
 
 

@@ -156,6 +156,11 @@ class MemoryLedger:
             if isinstance(error, Transient) and error.retry_after:
                 self.paused_until = max(self.paused_until, self._clock() + error.retry_after)
 
+    def end_pause(self) -> None:
+        """Let callers enter although a provider asked for a pause."""
+        with self._lock:
+            self.paused_until = 0.0
+
     async def keep(self) -> None:
         """Renew the slots in flight: nothing to do here, since they live as long as the process."""
 
@@ -189,6 +194,14 @@ def get_ledger(endpoint: str, limits: Limits) -> MemoryLedger:
         ledger = _ledgers.setdefault(endpoint, MemoryLedger(limits))
     ledger.adopt(limits)
     return ledger
+
+
+def end_pause(endpoint: str) -> None:
+    """End the pause in this process's ledger of an endpoint, if it has one."""
+    with _ledgers_lock:
+        ledger = _ledgers.get(endpoint)
+    if ledger:
+        ledger.end_pause()
 
 
 @dataclass(slots=True)

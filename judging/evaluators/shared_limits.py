@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 import redis.asyncio as redis
+from redis import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -155,6 +156,17 @@ async def connect(url: str) -> AsyncIterator["redis.Redis"]:
     finally:
         await client.aclose()
         await pool.aclose()
+
+
+def build_key(prefix: str, endpoint: str) -> str:
+    """The key in Redis of an endpoint's ledger; the prefix is that of the installation."""
+    return f"{prefix}:limits:{endpoint}"
+
+
+def end_pause(url: str, key: str) -> None:
+    """End the pause in a ledger, which a provider asked for. Raises `RedisError`."""
+    with Redis.from_url(url, socket_timeout=5, socket_connect_timeout=2) as client:
+        client.hdel(f"{key}:state", "paused_until")
 
 
 class _MoveResult(NamedTuple):

@@ -27,6 +27,7 @@ STEP_MESSAGES = {
     "archive": "{name} is archived. It is no longer offered for new runs; runs that use it go on.",
     "restore": "{name} is restored.",
     "delete": "{name} is deleted.",
+    "end-pause": "The pause of {name} has ended. Its runs go on within a minute.",
 }
 
 
@@ -89,7 +90,7 @@ def try_endpoint(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 @login_required
 def change_endpoint(request: HttpRequest, name: str, step: str) -> HttpResponse:
-    """Archive, restore or delete an endpoint."""
+    """Archive, restore or delete an endpoint, or end its pause."""
     found = endpoints.get_changeable(request, name)
     try:
         endpoints.STEPS[step](found, access.require_site_admin(request))

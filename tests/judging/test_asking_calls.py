@@ -16,8 +16,8 @@ from django.core.management.base import CommandError, OutputWrapper
 from django.db import connection
 from django.utils import timezone
 
-from annotation.models import Item, Project
-from judging.evaluators import http_client
+from annotation.models import Event, Item, Project
+from judging.evaluators import endpoints, http_client
 from judging.evaluators.limits import MemoryLedger
 from judging.evaluators.retries import POLICIES
 from judging.jobs.worker import WorkKind, WorkLoop
@@ -29,7 +29,7 @@ from judging.runs.engine import lease
 from judging.runs.engine import store as engine_store
 from judging.runs.engine.ask import TimeSlice
 from judging.runs.engine.store import CallResult
-from tests.builders import make_project
+from tests.builders import make_account, make_project
 from tests.judging.builders_judging import (
     ONE_CALL,
     TWO_CALLS,
@@ -198,6 +198,20 @@ def test_a_pause_that_a_provider_asks_for_does_not_hold_the_worker(
     assert until > timezone.now() + timedelta(minutes=59)
     assert lease.find_due_endpoints(timezone.now()) == []
     assert lease.find_due_endpoints(until) == [run.endpoint_id]
+
+
+def test_once_somebody_ended_a_pause_all_requests_are_sent(evaluator: ScriptedEvaluator) -> None:
+    fault(evaluator, "rate_limited", retry_after=3600)
+    project = make_project()
+    make_items(project, 9)
+    run = make_run(project, make_endpoint(evaluator, in_flight=2))
+    engine_ask.run_slice(run.endpoint_id, seconds=1)
+    evaluator.script = Script()
+    admin = make_account()
+    for _ in range(2):
+        endpoints.end_pause(Endpoint.objects.get(), admin)
+    assert Event.objects.get(kind="endpoint pause ended").account == admin
+    assert work(run).state == Run.State.FINISHED
 
 
 def test_a_run_that_starts_while_a_provider_wants_a_pause_is_planned_and_not_asked(

@@ -345,6 +345,15 @@ def test_nobody_tests_while_the_evaluator_wants_a_pause(
     assert not evaluator.log
 
 
+def test_a_site_admin_ends_the_pause_that_a_provider_asked_for(admin: Client, people: Cast) -> None:
+    endpoint = make_endpoint(NOBODY, paused_until="2999-01-01T00:00:00Z")
+    told = text(seen_by(people, "researcher", f"/endpoints/{endpoint.name}/"))
+    assert "A site admin can end the pause." in told
+    assert "End the pause" in text(page(admin, endpoint))
+    assert f"The pause of {endpoint.name} has ended." in press(admin, endpoint, "end-pause")
+    assert "asked for a pause" not in text(page(admin, endpoint))
+
+
 @pytest.mark.parametrize("provider", ["recorded", "derived"])
 def test_what_nobody_answers_says_so(admin: Client, provider: str) -> None:
     endpoint = make_endpoint("", provider=provider)

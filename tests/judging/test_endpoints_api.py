@@ -1,9 +1,11 @@
 """Endpoints through the API: set up, changed and tested by who may do so on their pages."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 
 from annotation.models import Event
@@ -169,6 +171,14 @@ def test_a_test_call_says_what_came_of_it(people: Cast, evaluator: ScriptedEvalu
     tried = post(api_client(people.researcher), f"{recorded.name}/test/").json()
     assert "called" in tried["problem"]
     assert tried["cost"] is None
+
+
+def test_a_site_admin_ends_a_pause(admin: Client) -> None:
+    endpoint = make_endpoint(
+        "https://evaluator.example/v1", paused_until=timezone.now() + timedelta(hours=9)
+    )
+    for _ in range(2):
+        assert post(admin, f"{endpoint.name}/end-pause/").json()["paused_until"] is None
 
 
 def test_a_site_admin_archives_restores_and_deletes_one(admin: Client, people: Cast) -> None:

@@ -333,7 +333,7 @@ async def _open_ledger(endpoint: Endpoint) -> AsyncIterator[Ledger]:
     from judging.evaluators import shared_limits
 
     async with shared_limits.connect(settings.REDIS_URL) as client:
-        key = f"{settings.REDIS_PREFIX}:limits:{endpoint.name}"
+        key = shared_limits.build_key(settings.REDIS_PREFIX, endpoint.name)
         ledger = shared_limits.RedisLedger(client, key, limits)
         try:
             yield ledger

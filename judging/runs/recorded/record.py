@@ -28,7 +28,7 @@ from judging.strategies import Strategy, frames
 # complete.
 NEARLY_ALL_SHARE = 0.9
 # Behind the last slash of an endpoint's address, these open other pages than its own.
-PAGE_WORDS = frozenset({"new", "edit", "test", "archive", "restore", "delete"})
+PAGE_WORDS = frozenset({"new", "edit", "test", "archive", "restore", "delete", "end-pause"})
 
 
 @dataclass

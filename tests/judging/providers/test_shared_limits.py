@@ -188,6 +188,19 @@ def test_nobody_takes_a_place_over_once_another_worker_was_told_to_wait(redis_ur
     run(redis_url, test, in_flight=4)
 
 
+def test_a_pause_that_somebody_ends_holds_no_worker(redis_url: str) -> None:
+    async def test(workers: Two) -> None:
+        one, other = workers
+        one.leave(await enter(one), errors.ServerError("later", retry_after=3600.0))
+        await one.settle()
+        assert (await enter(other)).wait == pytest.approx(3600.0, abs=60)
+        key = one._keys[0].removesuffix(":state")
+        await asyncio.to_thread(shared_limits.end_pause, redis_url, key)
+        assert [(await enter(each)).wait for each in workers] == [0.0, 0.0]
+
+    run(redis_url, test, in_flight=2)
+
+
 def test_after_an_error_or_with_a_pace_no_place_is_taken_over(redis_url: str) -> None:
     async def test(workers: Two) -> None:
         one, other = workers

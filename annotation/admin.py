@@ -90,8 +90,14 @@ class ProjectAdmin(ChangesOnlyAdmin):
     )  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
-        # Items and labels depend on these; the admin does not apply a change to them.
-        return ("task_type", "overlap") if obj and obj.items.exists() else ()
+        # Items and labels depend on these; the admin does not apply a change to them. By the slug,
+        # samples of items are drawn, labels that are imported again are known, and audits and
+        # former versions of task type and categories are found.
+        return ("slug", "task_type", "overlap") if obj and obj.items.exists() else ()
+
+    def get_prepopulated_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
+        stays = "slug" in self.get_readonly_fields(request, obj)
+        return {} if stays else self.prepopulated_fields
 
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
         """Save the project and record an event, with the slug of a new project, or with the old and

@@ -55,6 +55,14 @@ def test_members_of_a_project_are_added_in_the_admin_and_changed_elsewhere(admin
     assert said == (True, False, False)
 
 
+def test_a_project_keeps_its_slug_once_it_has_items(admin: Client) -> None:
+    project = make_project("p")
+    page = f"/admin/annotation/project/{project.pk}/change/"
+    assert "slug" in admin.get(page).context["adminform"].form.fields
+    make_items(project, 1)
+    assert "slug" not in admin.get(page).context["adminform"].form.fields
+
+
 def problems(sent: Any) -> str:
     return str(sent.context["adminform"].form.errors)
 

@@ -247,12 +247,16 @@ def _with_unasked(
 
 def save_refused_form(member: Membership, sent: QueryDict) -> bool:
     """Store the content of a refused form in the draft, keeping the draft's other entries; return
-    True if it was stored."""
+    True if it was stored. A draft with words from another page since is left as it is."""
     data = _form_data(sent)
     number = sent.get("revision", "")
     revision = int(number[:9]) if number.isdecimal() else 0
-    shown = Submission(sent.get("key", ""), sent.get("item", ""), revision)
+    begun_with = tuple(sent.get("begun-with", "").split())
+    shown = Submission(sent.get("key", ""), sent.get("item", ""), revision, begun_with=begun_with)
     before = Draft.objects.of_member(member.pk).filter(item__key=_storable(shown.item_key)).first()
+    task = tasktypes.load_task_type(member.project)
+    if before and not shown.knows(before) and _words_of(task, before.data):
+        return False
     filled = {name: value for name, value in data.items() if value}
     try:
         kept = save_draft(member, shown, {**before.data, **filled} if before else filled)

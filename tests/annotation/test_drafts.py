@@ -289,6 +289,17 @@ def test_stored_answers_are_spelt_as_a_form_sends_them() -> None:
     }
 
 
+def test_a_refused_form_leaves_what_was_written_on_another_page_since(member: Membership) -> None:
+    make_item(member.project)
+    shown = take(member)
+    keep(member, take(member), comment="from the tablet")
+    page = {"key": shown.key, "item": shown.name, "revision": 1, "comment": "from the desk"}
+    told = browser_of(member).post(f"/projects/{member.project.slug}/label/submit/", page)
+    assert told.status_code == 422
+    assert kept() == {"comment": "from the tablet"}
+    assert told.text.count("from the desk") == told.text.count("from the tablet") == 1
+
+
 def test_a_refused_form_is_kept_beside_what_the_draft_held(member: Membership) -> None:
     make_item(member.project)
     offer = take(member)

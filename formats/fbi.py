@@ -68,6 +68,9 @@ ABILITIES = {
 
 _ID = re.compile(r"(lf|factual|reasoning|if)-[0-9]+(_.+)?")
 _DUPLICATING = ("formatting", "superficial")
+# In the files of these categories, a change should cost no points; in all others, it is an error.
+SCORE_INVARIANT = "score-invariant"
+INVARIANT = (SCORE_INVARIANT, *_DUPLICATING)
 
 
 def read_rows(path: Path, limits: Limits) -> Rows:
@@ -86,6 +89,13 @@ def read_rows(path: Path, limits: Limits) -> Rows:
             with files[name]() as stream:
                 for row in delimited.read_rows(stream, name, "\t", limits, COLUMNS):
                     yield row if isinstance(row, BadRow) else _item(row, stem, invariant)
+
+
+def repeats_in_file(key: str, original: str) -> bool:
+    """True if an item with this key repeats the original as in the published archive, where both
+    have the same id: only so does `read_rows` know it again."""
+    place, _, cdx = original.partition(":")
+    return place == "score-invariant/score_invariant" and key.partition(":")[2] == cdx
 
 
 def is_id(text: str) -> bool:
@@ -139,7 +149,7 @@ def _item(row: Row, stem: str, invariant: dict[bytes, str]) -> Row | BadRow:
 
 
 def _origin(source: FbiFile, named: bool) -> str:
-    if source.category != "score-invariant":
+    if source.category != SCORE_INVARIANT:
         return "generated"
     return "relabelled" if named else "paraphrase"
 
@@ -149,7 +159,7 @@ def _find_duplicate(row: Row, source: FbiFile, key: str, invariant: dict[bytes, 
     return the key of that row."""
     texts = "\0".join(row.values[column] for column in ("cdx", "og", "perturbed_gpt4"))
     digest = blake2b(texts.encode(), digest_size=16).digest()
-    if source.category == "score-invariant":
+    if source.category == SCORE_INVARIANT:
         invariant[digest] = key
     return invariant.get(digest, "") if source.category in _DUPLICATING else ""
 

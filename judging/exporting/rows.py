@@ -12,6 +12,7 @@ from annotation.items.snapshots.table import item_rows as frozen_items
 from annotation.labelling.models.labels import ERROR_ITEM, SI_ITEM
 from annotation.models import FrozenIn, Item, Project, Snapshot
 from annotation.projects import encrypted_archives
+from formats import fbi
 from formats.writers import FBI, ZIP_FORMATS
 from judging.exporting.tables import EXPORT_TABLES
 
@@ -111,15 +112,18 @@ def _file_by_label(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The items that the layout of study 000 has a place for: its files say by their category
     whether an error is valid or the change score-invariant, and have no column for other labels.
 
-    A score-invariant item of another category goes into the file of these, as relabelled; the
-    duplicate that it may have stays where it is, as in the published archive. An item of their
-    category with a valid error has no file, nor has one without a final label.
+    A score-invariant item of a category of errors goes into the file of score-invariant items, as
+    relabelled. A valid error of a category that should cost nothing has no file, nor has an item
+    without a final label, nor a duplicate that would be read as an item of its own.
     """
     for row in rows:
-        is_invariant = row["resolution"] == SI_ITEM
-        if is_invariant and not (row["category"] == SI_ITEM or row["duplicate_of"]):
-            yield {**row, "category": SI_ITEM, "origin": "relabelled"}
-        elif is_invariant or (row["resolution"] == ERROR_ITEM and row["category"] != SI_ITEM):
+        is_invariant, original = row["category"] in fbi.INVARIANT, row["duplicate_of"]
+        if original and not fbi.repeats_in_file(row["key"], original):
+            continue
+        if row["resolution"] == SI_ITEM:
+            relabelled = {"category": fbi.SCORE_INVARIANT, "origin": "relabelled"}
+            yield row if is_invariant else {**row, **relabelled}
+        elif row["resolution"] == ERROR_ITEM and not is_invariant:
             yield row
 
 

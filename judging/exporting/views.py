@@ -156,7 +156,8 @@ def _export_line(job: Job, member: Membership) -> tuple[Job, bool, str, int]:
     it, and the number of items for which the layout of study 000 has no place.
     """
     there = jobs.can_download(job, timezone.now())
-    left_out = job.total - job.done if there and job.total and job.result["form"] == FBI else 0
+    # Items may come or go between counting and reading.
+    left_out = max(0, (job.total or 0) - job.done) if job.result["form"] == FBI else 0
     return job, there, jobs.get_password(job, member), left_out
 
 

@@ -13,9 +13,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from annotation.items import taxonomy
 from annotation.jobs import job_queue, subprocesses
 from annotation.jobs.subprocesses import ProgramResult
 from annotation.models import Event, Item, Job, Project
+from formats import fbi
 from formats.readers import FORMATS
 from formats.rows import Row
 from judging.exporting import jobs
@@ -25,6 +27,8 @@ from tests.builders import Cast, cast, make_item, make_resolution, make_revision
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_this_program")]
 PAGE = "/projects/fbi/exports/"
+# An item of the published archive, which others of its files may repeat.
+SAME = "score-invariant/score_invariant:lf-7_x"
 
 
 @pytest.fixture
@@ -277,31 +281,48 @@ def test_the_layout_of_a_study_is_for_items_and_a_zip(lead: Client) -> None:
 
 
 def test_the_layout_of_study_000_holds_what_its_files_can_say(lead: Client, people: Cast) -> None:
-    Item.objects.update(source_ability="factual", category="number-errors")
-    Item.objects.filter(key="b").update(category="score-invariant")  # labelled valid
-    for key, value in (("d", "valid"), ("e", "score-invariant"), ("f", "invalid"), ("g", "valid")):
+    Item.objects.update(purpose="practice")  # those of the other tests
+    labelled = [
+        ("valid", "number-errors", "valid"),
+        ("invariant", "number-errors", "score-invariant"),
+        ("rejected", "number-errors", "invalid"),
+        ("unlabelled", "number-errors", ""),
+        ("paraphrase", "score-invariant", "score-invariant"),
+        ("found", "score-invariant", "valid"),
+        ("bold", "formatting", "score-invariant"),
+        ("broken", "formatting", "valid"),
+        (SAME, "score-invariant", "score-invariant"),
+        ("long-form/formatting-errors:lf-7_x", "formatting", "score-invariant"),
+        ("again", "formatting", "score-invariant"),
+    ]
+    for key, category, value in labelled:
         item = make_item(people.project, key)
-        Item.objects.filter(pk=item.pk).update(source_ability="factual", category="number-errors")
-        make_resolution(item, value=value)
-    repeat = make_item(people.project, "h", duplicate_of=Item.objects.get(key="e"))
-    Item.objects.filter(pk=repeat.pk).update(source_ability="factual", category="formatting")
-    make_resolution(repeat, value="score-invariant")
+        Item.objects.filter(pk=item.pk).update(source_ability="long-form", category=category)
+        if value:
+            make_resolution(item, value=value)
+    repeats = Item.objects.filter(key__in=["long-form/formatting-errors:lf-7_x", "again"])
+    repeats.update(duplicate_of=Item.objects.get(key=SAME))
     job = ask(lead, format="fbi")
     assert jobs.run_job(job.pk)
     found = [row.values for row in FORMATS["fbi"].read(jobs.get_path(job)) if isinstance(row, Row)]
-    assert [(row["category"], row["origin"]) for row in found] == [
-        ("score-invariant", "relabelled"),
-        ("formatting", "generated"),
-        ("number-errors", "generated"),
-        ("number-errors", "generated"),
+    assert sorted((row["category"], row["origin"], row["repeats"]) for row in found) == [
+        ("formatting", "generated", ""),  # bold
+        ("formatting", "generated", SAME),
+        ("number-errors", "generated", ""),
+        ("score-invariant", "paraphrase", ""),
+        ("score-invariant", "relabelled", ""),
+        ("score-invariant", "relabelled", ""),  # what the duplicate repeats
     ]
     page = lead.get(PAGE).content.decode()
-    assert "4 items left out: this layout only has places for valid errors" in page
-    path = jobs.get_path(job).with_name("out.zip")
-    said = StringIO()
+    assert "5 items left out: this layout only has places for valid errors" in page
+    path, said = jobs.get_path(job).with_name("out.zip"), StringIO()
     call_command("export", "items", project="fbi", format="fbi", output=path, stderr=said)
     assert said.getvalue().endswith("valid errors and score-invariant changes.\n")
     assert path.read_bytes() == jobs.get_path(job).read_bytes()
+
+
+def test_the_layout_knows_which_categories_of_its_study_cost_nothing() -> None:
+    assert sorted(taxonomy.load_shipped().with_effect("none")) == sorted(fbi.INVARIANT)
 
 
 def test_a_filter_that_no_page_offers_is_refused(lead: Client) -> None:

@@ -19,7 +19,7 @@ from annotation.projects.models import RIGHTS
 from judging.evaluators import limits
 from judging.evaluators.forms import EndpointForm
 from judging.evaluators.models import EndpointQuerySet
-from judging.models import Endpoint
+from judging.models import Endpoint, Request
 
 BASELINE = "baseline"
 
@@ -120,7 +120,9 @@ def end_pause(endpoint: Endpoint, by: Account) -> None:
     _end_pause_of_limits(endpoint.name)
     with transactions.transact():
         if Endpoint.objects.filter(pk=endpoint.pk, paused_until__gt=now).update(paused_until=None):
-            endpoint.requests.filter(state="waiting", next_try__gt=now).update(next_try=now)
+            alike = Endpoint.objects.alike(endpoint)  # it may have sent their requests, too
+            waiting = Request.objects.filter(endpoint__in=alike, state="waiting")
+            waiting.filter(next_try__gt=now).update(next_try=now)
             Event.of_site("endpoint pause ended", endpoint.name, by.pk)
     endpoint.paused_until = None
 

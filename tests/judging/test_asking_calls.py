@@ -207,9 +207,11 @@ def test_once_somebody_ended_a_pause_all_requests_are_sent(evaluator: ScriptedEv
     run = make_run(project, make_endpoint(evaluator, in_flight=2))
     engine_ask.run_slice(run.endpoint_id, seconds=1)
     evaluator.script = Script()
+    # Requests of another endpoint at the same address are sent by any of them.
+    Request.objects.update(endpoint=make_endpoint(evaluator, name="another"))
     admin = make_account()
     for _ in range(2):
-        endpoints.end_pause(Endpoint.objects.get(), admin)
+        endpoints.end_pause(Endpoint.objects.get(pk=run.endpoint_id), admin)
     assert Event.objects.get(kind="endpoint pause ended").account == admin
     assert work(run).state == Run.State.FINISHED
 

@@ -6,8 +6,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
@@ -136,12 +138,17 @@ def _render_barred(request: HttpRequest, template: str, status: int, **said: str
 
 
 def _typed_values(request: HttpRequest) -> list[tuple[str, str]]:
-    """Return the values that one of our forms sent, by field name; nothing from other sites."""
+    """Return the values that one of our forms sent, by field name; nothing from other sites, and
+    nothing that cannot be read."""
     if not _referring_page(request):
+        return []
+    try:
+        sent = request.POST
+    except (SuspiciousOperation, MultiPartParserError, OSError):
         return []
     return [
         (name.replace("_", " "), value)
-        for name, values in request.POST.lists()
+        for name, values in sent.lists()
         for value in values
         if value.strip()
         and name not in OWN_FIELDS | BUTTON_NAMES | {CODE_FIELD}

@@ -145,3 +145,13 @@ def test_who_may_not_do_this_any_more_sees_what_they_typed(people: Cast, status:
     assert "<html" not in part.content.decode()
     # What a page loads again by itself has nothing that was typed.
     assert "HX-Retarget" not in client.get(f"/projects/{slug}/settings/", headers=HTMX)
+
+
+def test_a_form_that_cannot_be_read_is_not_found_like_any_other(people: Cast) -> None:
+    fields = {f"field-{number}": "x" for number in range(1_500)}
+    for path in ("/nowhere/", f"/projects/{people.project.slug}/nothing/"):
+        for values in (fields, {"text": "x" * 4_100_000}):
+            sent = browser_of(people.lead).post(
+                path, values, headers=came_from(f"http://testserver{path}")
+            )
+            assert sent.status_code == 404

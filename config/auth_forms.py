@@ -178,9 +178,9 @@ class ResetPasswordKeyForm(_PlainLabels, forms.ResetPasswordKeyForm):
     labels = ChangePasswordForm.labels
 
     def save(self) -> None:
-        """Set the password, and revoke the account's API tokens: addresses are not confirmed, so
-        somebody else may have made the account, and them."""
+        """Revoke the account's API tokens, and set the password. Addresses are not confirmed:
+        somebody else may have made the account and its tokens."""
         with transactions.transact():
-            super().save()
             for token in self.user.tokens.filter(revoked_at=None):
                 token.revoke(timezone.now(), self.user)
+        super().save()  # hashing a password takes long, and would hold the database

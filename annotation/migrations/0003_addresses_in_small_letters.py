@@ -1,14 +1,15 @@
 from typing import Any
 
 from django.db import migrations
-from django.db.models.functions import Lower
 
 
 def write_small(apps: Any, schema_editor: Any) -> None:
     """Write the addresses of accounts in small letters, as new ones are."""
     accounts = apps.get_model("annotation", "Account").objects
-    for account in accounts.exclude(email=Lower("email")):
-        accounts.filter(pk=account.pk).update(email=account.email.lower())
+    # SQLite knows small letters of ASCII only.
+    for pk, email in accounts.values_list("pk", "email"):
+        if email != email.lower():
+            accounts.filter(pk=pk).update(email=email.lower())
 
 
 class Migration(migrations.Migration):

@@ -138,13 +138,14 @@ def _is_asked(task: TaskType, name: str, values: list[str]) -> bool:
     if field is None or field.is_written:
         return field is not None
     post = QueryDict(mutable=True)
-    post.setlist(name, values)
-    given = field.from_post(post)
-    if field.marks_texts or field.per_change:  # in JSON, and perhaps not complete
-        return not isinstance(given, str)
-    with suppress(FieldError):
-        field.clean(given)
-        return True
+    for value in values:  # one of several options may have been removed
+        post[name] = value
+        given = field.from_post(post)
+        if field.marks_texts or field.per_change:  # in JSON, and perhaps not complete
+            return not isinstance(given, str)
+        with suppress(FieldError):
+            field.clean(given)
+            return True
     return False
 
 
@@ -201,9 +202,11 @@ def save_draft(
             begun = {name: begun[name] for name in ("text", "note") if name in begun}
             if "text" not in begun:
                 return None
-        before = find_draft(member, item)
+        before, revision = find_draft(member, item), shown.revision
         if before:
             begun = _with_unasked(begun, before, member, token)
+            if token.blind:  # what is kept for the second look is of the texts of then
+                revision, origin[DIFF] = before.revision, before.data.get(DIFF, FORMER_ALGORITHM)
         if version is not None and before and before.version != version:
             task = tasktypes.load_task_type(member.project)
             words = _words_of(task, before.data)
@@ -218,7 +221,7 @@ def save_draft(
             member=member,
             item=item,
             defaults={
-                "revision": shown.revision,
+                "revision": revision,
                 "data": begun | origin,
                 "updated_at": now or timezone.now(),
             },
@@ -240,7 +243,7 @@ def _with_unasked(
         if name.partition(".")[0] in of_second or not _is_asked(task, name, values)
     }
     kept = {"answers": left | begun.get("answers", {})} if left else {}
-    if token.blind and before.revision == token.revision:
+    if token.blind:
         kept |= {name: data[name] for name in ("text", "note") if name in data}
     return begun | kept
 

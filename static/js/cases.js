@@ -22,9 +22,11 @@ const ofTexts = `${prefix}${kind}|${panel().dataset.item}|`;
 const nameOf = () => prefix + kind + ofItem;
 const textareas = () => [...form.querySelectorAll("textarea")];
 
+let unasked = {}; // what is written for questions that are asked no more
+
 // `sentAt` once it was sent, which may have failed.
 function keep(sentAt = null) {
-  const words = Object.fromEntries(textareas().map((text) => [text.name, text.value]));
+  const words = { ...unasked, ...Object.fromEntries(textareas().map((text) => [text.name, text.value])) };
   try {
     localStorage.setItem(nameOf(), JSON.stringify({ answers: fields.answers(form), words, sentAt }));
   } catch {
@@ -73,8 +75,9 @@ function restore() {
     if (kept.answers[input.name]) fields.fill(input, kept.answers[input.name]);
   }
   for (const text of textareas()) text.value = kept.words[text.name] ?? text.value;
-  const unasked = Object.entries(kept.words).filter(([name, text]) => text && !textareas().some((one) => one.name === name));
-  if (unasked.length) connection.keepUnasked(unasked.map(([, text]) => text));
+  const isAsked = (name) => textareas().some((text) => text.name === name);
+  unasked = Object.fromEntries(Object.entries(kept.words).filter(([name, text]) => text && !isAsked(name)));
+  if (Object.keys(unasked).length) connection.keepUnasked(Object.values(unasked));
   return true;
 }
 

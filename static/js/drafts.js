@@ -13,6 +13,7 @@ let version = ""; // of the draft on the server that the painted form shows or h
 let sent = []; // marks of its words that the server may have, though no answer said so
 let timer = 0;
 let begun = false;
+let unaskedAnswers = {}; // what is written for questions that are asked no more, by their names
 let flight = Promise.resolve();
 
 // Once the draft that was sent last is stored: an item that is asked for before would lack it.
@@ -50,7 +51,7 @@ const editor = () => panel().querySelector("[data-editor]");
 // What stands in the forms of the painted item.
 function collect() {
   const texts = written().map(({ name, value }) => [name, [value]]);
-  return { answers: { ...Object.fromEntries(texts), ...fields.answers(labelForm()) }, ...collectWords() };
+  return { answers: { ...unaskedAnswers, ...Object.fromEntries(texts), ...fields.answers(labelForm()) }, unasked: Object.keys(unaskedAnswers), ...collectWords() };
 }
 
 // Also in a field that another answer hides, which may have been a slip; not the item's own text.
@@ -189,9 +190,11 @@ export function restore() {
   begun = false;
   painted = null;
   version = panel().dataset.draft ?? "";
+  unaskedAnswers = {};
   const form = labelForm();
   if (!form) return false;
   const kept = read(panel().dataset.item);
+  unaskedAnswers = findUnasked(kept);
   sent = kept?.sent ?? [];
   const answers = kept?.data.answers ?? {};
   const isFresh = kept?.revision === Number(panel().dataset.revision);
@@ -221,11 +224,13 @@ export function stale() {
 }
 
 // What was written in this browser for questions that the painted form does not ask any more.
-export function unasked() {
-  const kept = labelForm() && read(panel().dataset.item);
-  const { answers = {}, written = [] } = kept?.data ?? {};
-  const left = Object.entries(answers).filter(([name, [text]]) => written.includes(text) && !labelForm().querySelector(`[data-written] [name="${CSS.escape(name)}"]`));
-  return left.map(([, [text]]) => text);
+export const unasked = () => Object.values(unaskedAnswers).map(([text]) => text);
+
+function findUnasked(kept) {
+  const { answers = {}, written = [], unasked = [] } = kept?.data ?? {};
+  const isWritten = (name, text) => written.includes(text) || unasked.includes(name);
+  const isAsked = (name) => labelForm().querySelector(`[data-written] [name="${CSS.escape(name)}"]`);
+  return Object.fromEntries(Object.entries(answers).filter(([name, [text]]) => isWritten(name, text) && !isAsked(name)));
 }
 
 // What was written in this browser and is not in the form, since the server has a later draft.

@@ -46,10 +46,9 @@ export function begin(wasWriting) {
   clearTimeout(looking);
   if (panel().querySelector("[data-look-again]")) looking = setTimeout(lookAgain, LOOK_AGAIN);
   const stale = drafts.stale();
-  const unasked = drafts.unasked();
   if (drafts.restore()) editor.showRestored(panel());
   if (stale) connection.keep("Your draft corrects an earlier revision:", stale);
-  if (unasked.length) connection.keepUnasked(unasked);
+  if (drafts.unasked().length) connection.keepUnasked(drafts.unasked());
   const elsewhere = drafts.elsewhere();
   if (elsewhere) connection.keep("You went on with this draft in another browser. In this one you wrote:", elsewhere);
   editor.markBegun(panel());

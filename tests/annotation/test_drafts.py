@@ -221,6 +221,32 @@ def test_a_first_look_that_is_asked_for_meanwhile_leaves_what_was_begun_for_the_
     assert (begun.answers, begun.text) == ({"choice": "valid"}, "A spider has nine legs.")
 
 
+def test_a_first_look_at_corrected_texts_leaves_a_correction_of_the_former_ones(
+    member: Membership,
+) -> None:
+    item = make_item(member.project)
+    keep(member, take(member), answers={"claim_check.1": ["explained"]}, text="A spider has nine.")
+    make_revision(item, {"perturbed": "A spider has no legs."})
+    Project.objects.update(blind_first=True)
+    member = Membership.objects.get(pk=member.pk)
+    look = take(member)
+    keep(member, look, answers={"error": ["yes"]}, comment="hm")
+    assert start(member, look).answers == {"error": "yes"}
+    queue.store_label(member, look.submission({"error": "no"}))
+    begun = start(member, take(member))
+    assert (begun.stale_text, begun.text) == ("A spider has nine.", "")
+    assert "claim_check" not in begun.answers
+
+
+def test_of_several_choices_one_that_is_offered_no_more_leaves_with_the_others() -> None:
+    member = make_member(make_project(task_type="error-detection"))
+    make_item(member.project, texts={"input": "2 + 2", "response": "5"})
+    offer = take(member)
+    keep(member, offer, answers={"error_type": ["reasoning-correctness", "gone"]})
+    keep(member, offer, comment="hm")
+    assert kept() == {"comment": "hm"}
+
+
 def test_a_correction_of_texts_that_changed_since_is_shown_apart(member: Membership) -> None:
     item = make_item(member.project)
     keep(member, take(member), text="A spider has nine legs.", note="count", comment="hm")

@@ -251,6 +251,11 @@ def test_what_was_written_for_a_question_that_is_asked_no_more_is_shown(
     expect(page.locator("#contest [name=why]")).to_have_value("")
     expect(page.locator("#trouble")).to_contain_text("It is four.")
     checked(page)
+    page.fill("#contest [name=comment]", "Simple sums.")
+    page.reload()
+    ready(page)
+    expect(page.locator("#contest [name=comment]")).to_have_value("Simple sums.")
+    expect(page.locator("#trouble")).to_contain_text("It is four.")
 
 
 def test_the_keys_are_shown_by_a_button(open_page: OpenPage, judge: Membership) -> None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from annotation.items import revisions
-from annotation.models import Item, Label, Membership
+from annotation.models import Draft, Item, Label, Membership
 from annotation.tasktypes import versions
 from tests.browser import screen
 from tests.browser.conftest import OpenPage
@@ -403,3 +403,10 @@ def test_what_was_written_without_a_connection_for_a_question_that_is_asked_no_m
     wait_for(page, "item-1")
     expect(page.locator("#trouble")).to_contain_text("It is four.")
     checked(page)
+    Draft.objects.all().delete()  # which may have come as the page was left
+    with page.expect_response("**/draft/"):
+        page.fill("[name=comment]", "hm")
+    page.reload()
+    wait_for(page, "item-1")
+    expect(page.locator("#panel")).to_contain_text("You wrote an answer to a question that is no")
+    assert "It is four." in page.locator("#panel pre").all_text_contents()[-1]

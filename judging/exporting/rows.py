@@ -114,13 +114,18 @@ def _file_by_label(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
     A score-invariant item of a category of errors goes into the file of score-invariant items, as
     relabelled. A valid error of a category that should cost nothing has no file, nor has an item
-    without a final label, nor a duplicate that would be read as an item of its own.
+    without a final label, nor a duplicate that would be read as an item of its own: whose
+    original is not in the file, has another id or has other texts.
     """
+    digests: dict[str, str] = {}
     for row in rows:
         is_invariant, original = row["category"] in fbi.INVARIANT, row["duplicate_of"]
-        if original and not fbi.repeats_in_file(row["key"], original):
+        if original and not (
+            digests.get(original) == row["digest"] and fbi.repeats_in_file(row["key"], original)
+        ):
             continue
         if row["resolution"] == SI_ITEM:
+            digests[row["key"]] = row["digest"]
             relabelled = {"category": fbi.SCORE_INVARIANT, "origin": "relabelled"}
             yield row if is_invariant else {**row, **relabelled}
         elif row["resolution"] == ERROR_ITEM and not is_invariant:

@@ -23,7 +23,7 @@ from formats.rows import Row
 from judging.exporting import jobs
 from judging.jobs import worker
 from tests.annotation.own_categories import with_own_categories
-from tests.builders import Cast, cast, make_item, make_resolution, make_revision
+from tests.builders import TEXTS, Cast, cast, make_item, make_resolution, make_revision
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_this_program")]
 PAGE = "/projects/fbi/exports/"
@@ -301,7 +301,14 @@ def test_the_layout_of_study_000_holds_what_its_files_can_say(lead: Client, peop
         if value:
             make_resolution(item, value=value)
     repeats = Item.objects.filter(key__in=["long-form/formatting-errors:lf-7_x", "again"])
-    repeats.update(duplicate_of=Item.objects.get(key=SAME))
+    original = Item.objects.get(key=SAME)
+    repeats.update(duplicate_of=original)
+    corrected = make_item(
+        people.project, "long-form/superficial-errors:lf-7_x", duplicate_of=original
+    )
+    Item.objects.filter(pk=corrected.pk).update(source_ability="long-form", category="superficial")
+    make_resolution(corrected, value="score-invariant")
+    make_revision(corrected, TEXTS | {"perturbed": "Six legs."}, author=people.lead)
     job = ask(lead, format="fbi")
     assert jobs.run_job(job.pk)
     found = [row.values for row in FORMATS["fbi"].read(jobs.get_path(job)) if isinstance(row, Row)]
@@ -314,7 +321,7 @@ def test_the_layout_of_study_000_holds_what_its_files_can_say(lead: Client, peop
         ("score-invariant", "relabelled", ""),  # what the duplicate repeats
     ]
     page = lead.get(PAGE).content.decode()
-    assert "5 items left out: this layout only has places for valid errors" in page
+    assert "6 items left out: this layout only has places for valid errors" in page
     path, said = jobs.get_path(job).with_name("out.zip"), StringIO()
     call_command("export", "items", project="fbi", format="fbi", output=path, stderr=said)
     assert said.getvalue().endswith("valid errors and score-invariant changes.\n")

@@ -67,6 +67,8 @@ class OpenIDAccountAdapter(DefaultSocialAccountAdapter):
         """Create an account with the memberships that the person is invited to; otherwise show an
         error."""
         found = _invitations(sociallogin)
+        if not found:  # accepted in another window, or revoked, since it was found
+            troubles.stop_with_page(request, troubles.NOT_INVITED)
         names = [sociallogin.user.username, found[0].alias]
         name = get_account_adapter().generate_unique_username(names, regex=r"[^\w\s+.-]")
         email = user_email(sociallogin.user)

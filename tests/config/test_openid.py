@@ -4,6 +4,7 @@ import html
 import re
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -191,6 +192,26 @@ def test_an_invitation_that_is_over_lets_nobody_in(service: Service, people: Cas
         answer = through(Client(), **said)
         assert answer.status_code == 403
         assert "ask a lead" in answer.content.decode()
+    assert not Account.objects.filter(email="grace@lab.example").exists()
+
+
+def test_an_invitation_that_ends_during_the_sign_in_is_told(
+    service: Service, people: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of two windows, which come back from the service at once, finds it."""
+    invited(people, email="grace@lab.example")
+    service.person = GRACE
+    find = invitations.find_by_email
+
+    def found_once(email: str, *, now: datetime) -> list[Invitation]:
+        found = find(email, now=now)
+        Invitation.objects.update(ended_at=now)
+        return found
+
+    monkeypatch.setattr(invitations, "find_by_email", found_once)
+    answer = through(Client())
+    assert answer.status_code == 403
+    assert "ask a lead" in answer.content.decode()
     assert not Account.objects.filter(email="grace@lab.example").exists()
 
 

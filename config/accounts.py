@@ -25,7 +25,7 @@ urlpatterns = [
     path("two-step/again/", second_step.reauthenticate, name="mfa_reauthenticate"),
     path(
         "two-step/app/",
-        never_cache(require_recent_sign_in(app.activate_totp)),
+        never_cache(require_recent_sign_in(one_at_a_time(app.activate_totp))),
         name="mfa_activate_totp",
     ),
     path("two-step/app/off/", require_mfa(app.deactivate_totp), name="mfa_deactivate_totp"),

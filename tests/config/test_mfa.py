@@ -16,6 +16,7 @@ from django.urls import reverse
 from annotation.models import Account, Event
 from config import mfa
 from config.mfa import MFAAdapter
+from tests.annotation.test_queue_threads import at_once
 from tests.builders import PASSWORD, make_account
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_has_tried")]
@@ -62,6 +63,21 @@ def is_in(client: Client) -> bool:
 
 def said() -> list[dict[str, str]]:
     return [event.new for event in Event.objects.filter(kind="account").order_by("pk")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_requests_that_switch_it_on_at_once_one_does(account: Account) -> None:
+    client = asked_again(signed_in())
+    [secret] = re.findall(r'class="secret">(\w+)<', client.get(SETUP).content.decode())
+    code = code_of(secret)
+
+    def switch_on() -> str:
+        other = Client()
+        other.cookies = client.cookies
+        return other.post(SETUP, {"code": code}).headers["Location"]
+
+    assert sorted(at_once(*[switch_on] * 4)) == [OFF, OFF, OFF, CODES]
+    assert Authenticator.objects.filter(type="totp").count() == 1
 
 
 def test_with_it_a_password_alone_opens_nothing(account: Account) -> None:

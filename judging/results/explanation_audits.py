@@ -149,7 +149,8 @@ def judged_explanations(project: Project) -> QuerySet[Any]:
     number and key), the verdict "right" or "wrong", and the judged `quality`.
 
     Outcomes that figures leave out have none: whether their verdicts were right was decided by what
-    held when the audit was created.
+    held when the audit was created. For the same reason, a rating has none that was right then and
+    is wrong by today's numbers of people, or the other way round.
     """
     held = Resolution.objects.current().filter(item=OuterRef("pk"), value__in=QUALITIES)
     # Nearly always there are none. In one query, PostgreSQL would read the fields of all items.
@@ -166,12 +167,39 @@ def judged_explanations(project: Project) -> QuerySet[Any]:
         item__project=project, item__key=OuterRef("judged_item"),
     )  # fmt: skip
     found = found.filter(~Exists(left_out))
+    if any(field.is_number for field in tasktypes.load_task_type(project).fields):
+        found = found.exclude(pk__in=_list_changed_ratings(project, found))
     return found.alias(is_right=Cast(KT("fields__verdict_is_right"), TextField())).annotate(
         of=_join_key(KT("fields__project"), KT("fields__run"), KT("fields__item")),
         # The forms in which databases return a JSON true.
         verdict=Case(When(is_right__in=["true", "1"], then=Value("right")), default=Value("wrong")),
         quality=Coalesce(Subquery(held.values("value")[:1]), Value(UNJUDGED)),
     )
+
+
+def _list_changed_ratings(project: Project, found: QuerySet[Any]) -> list[int]:
+    """The ids of the explanations of ratings that people's numbers of today make right or wrong,
+    unlike those that held when the audit was created."""
+    by_run: dict[int, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+    for pk, fields in found.values_list("pk", "fields"):
+        if isinstance(fields.get("run"), int):
+            by_run[fields["run"]].append((pk, fields))
+    changed = list[int]()
+    for run in Run.objects.in_project(project).for_results().numbered(by_run):
+        if run.pinned_strategy().frame not in _SCORED:
+            continue
+        keys = {fields["item"] for _, fields in by_run[run.number]}
+        outcomes = run.outcomes.counted().main().filter(item__key__among=keys)
+        by_key = {one.item.key: one for one in outcomes.select_related("item")}
+        truths = _load_truths(run, [one.item_id for one in by_key.values()])
+        metrics = _deciding_metrics(run)
+        for pk, fields in by_run[run.number]:
+            if outcome := by_key.get(fields["item"]):
+                judged = _sample_result(outcome, fields.get("sample", 1) - 1)
+                is_right = _scores_match(metrics, truths[outcome.item_id].values, judged["values"])
+                if is_right is not fields["verdict_is_right"]:
+                    changed.append(pk)
+    return changed
 
 
 def _audits_of(project: Project) -> QuerySet[Project]:
@@ -324,13 +352,12 @@ def _audit_rows(runs: Sequence[Run], keys: list[str]) -> Iterator[dict[str, Any]
                 yield _audit_row(run, call, verdict, truth)
 
 
-def _sample_result(call: Call) -> Mapping[str, Any]:
+def _sample_result(outcome: Outcome, sample: int) -> Mapping[str, Any]:
     """The result and values of a sample. With several samples, they come from the sample's part of
     the outcome."""
-    outcome = call.outcome
     if PARTS_KEY not in outcome.values:
         return {"result": outcome.result, "values": outcome.values}
-    part: Mapping[str, Any] = outcome.values[PARTS_KEY][call.sample]
+    part: Mapping[str, Any] = outcome.values[PARTS_KEY][sample]
     return part
 
 
@@ -434,7 +461,7 @@ def _verdict(run: Run, call: Call, truth: ItemTruth) -> ExplainedVerdict | None:
     if run.pinned_strategy().frame == "detection":
         said = next((one.value for one in _readings(run, call)), None)
         return _detection_verdict(str(said), truth.value) if said in _DETECTION_TITLES else None
-    judged = _sample_result(call)
+    judged = _sample_result(call.outcome, call.sample)
     if run.pinned_strategy().frame in _SCORED:
         return _score_verdict(run, judged["values"], truth)
     return _perturbation_verdict(run, call, judged) if judged["result"] in PARSED_RESULTS else None

@@ -135,6 +135,20 @@ def test_a_rating_is_right_if_it_is_peoples_on_what_decides() -> None:
     assert shown(wrong)["verdict_right"] == "No: people gave something else (Correctness 2)."
 
 
+def test_a_rating_that_is_right_no_more_is_no_part_of_the_figures() -> None:
+    held = {"naturalness": 1, "relatedness": 2, "correctness": 3}
+    project = responses("rating", "1/2/3", "1/2/3", **held)
+    said = {"explanation": "It counts.", "naturalness": 3, "relatedness": 3, "correctness": 3}
+    run = judged(project, json.dumps(said), "likert", samples=2)
+    assert len(audit(run)) == 4
+    decided = project.items.get(key="item-2").resolutions
+    # What does not decide may change.
+    decided.update(values=held | {"naturalness": 2}, value="2/2/3")
+    assert [row["total"] for row in audits.tabulate(project, [run])] == [2]
+    decided.update(values=held | {"correctness": 2}, value="1/2/2")
+    assert [row["total"] for row in audits.tabulate(project, [run])] == [1]
+
+
 def test_an_evaluator_that_saw_no_reference_is_shown_without_one() -> None:
     project = responses("rating", "3", correctness=3)
     said = {"explanation": "So.", "naturalness": 1, "relatedness": 1, "correctness": 1}

@@ -182,7 +182,8 @@ def _list_changed_ratings(project: Project, found: QuerySet[Any]) -> list[int]:
     unlike those that held when the audit was created."""
     by_run: dict[int, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
     for pk, fields in found.values_list("pk", "fields"):
-        if isinstance(fields.get("run"), int):
+        # Anybody can import items with such fields, and other values.
+        if isinstance(fields.get("run"), int) and isinstance(fields.get("item"), str):
             by_run[fields["run"]].append((pk, fields))
     changed = list[int]()
     for run in Run.objects.in_project(project).for_results().numbered(by_run):
@@ -190,15 +191,19 @@ def _list_changed_ratings(project: Project, found: QuerySet[Any]) -> list[int]:
             continue
         keys = {fields["item"] for _, fields in by_run[run.number]}
         outcomes = run.outcomes.counted().main().filter(item__key__among=keys)
-        by_key = {one.item.key: one for one in outcomes.select_related("item")}
+        named = outcomes.select_related("item").only("item__key", "result", "values")
+        by_key = {one.item.key: one for one in named}
         truths = _load_truths(run, [one.item_id for one in by_key.values()])
         metrics = _deciding_metrics(run)
         for pk, fields in by_run[run.number]:
-            if outcome := by_key.get(fields["item"]):
-                judged = _sample_result(outcome, fields.get("sample", 1) - 1)
-                is_right = _scores_match(metrics, truths[outcome.item_id].values, judged["values"])
-                if is_right is not fields["verdict_is_right"]:
-                    changed.append(pk)
+            outcome, sample = by_key.get(fields["item"]), fields.get("sample", 1)
+            truth = truths.get(outcome.item_id) if outcome else None
+            if outcome is None or truth is None or sample not in range(1, run.samples + 1):
+                continue
+            judged = _sample_result(outcome, int(sample) - 1)
+            is_right = _scores_match(metrics, truth.values, judged["values"])
+            if is_right is not fields.get("verdict_is_right"):
+                changed.append(pk)
     return changed
 
 

@@ -11,7 +11,7 @@ from judging.models import Run
 from judging.results import explanation_audits
 from judging.results.tables import audits
 from judging.runs import lifecycle
-from tests.builders import make_member, make_project, make_slot
+from tests.builders import make_item, make_member, make_project, make_slot
 from tests.judging.builders_judging import answer, make_endpoint, make_responses, make_run
 from tests.judging.builders_rated import bring_scores, command, write
 
@@ -147,6 +147,12 @@ def test_a_rating_that_is_right_no_more_is_no_part_of_the_figures() -> None:
     assert [row["total"] for row in audits.tabulate(project, [run])] == [2]
     decided.update(values=held | {"correctness": 2}, value="1/2/2")
     assert [row["total"] for row in audits.tabulate(project, [run])] == [1]
+    # Anybody can import items with such fields.
+    by_hand = {"project": project.slug, "run": run.number, "item": "item-2"}
+    audited = Project.objects.get(task_type__slug=explanation_audits.TASK)
+    for place, more in enumerate(({"sample": [1]}, {"sample": "2"}, {"sample": 9}, {"item": []})):
+        make_item(audited, f"by-hand-{place}", fields=by_hand | more)
+    assert audits.tabulate(project, [run])
 
 
 def test_an_evaluator_that_saw_no_reference_is_shown_without_one() -> None:

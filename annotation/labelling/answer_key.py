@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from django.utils import timezone
 
@@ -168,6 +169,17 @@ def latest_answers(revisions: Iterable[int]) -> dict[int, Resolution]:
     """
     found = Resolution.objects.known().of_revisions(revisions)
     return {known.revision_id: known for known in found}
+
+
+def compared_values(label: Label, known: Resolution, project: Project) -> dict[str, Any]:
+    """The known answers with which the label's answers are compared: without those to questions
+    that it was not asked, since a lead has removed them or turned them off."""
+    left_out = known.values.keys() - label.answers.keys()
+    if left_out:
+        task = tasktypes.load_version(label.task_type)
+        asked = task.with_switches(tasktypes.enabled_switches(project)).fields
+        left_out -= {field.name for field in asked}
+    return {name: value for name, value in known.values.items() if name not in left_out}
 
 
 def order_for_member(member: Membership, found: Iterable[Item]) -> list[Item]:

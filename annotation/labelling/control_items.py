@@ -136,13 +136,14 @@ def load_results(project: Project) -> list[ControlResult]:
     known answer.
     """
     found = Label.objects.in_project(project).current().of_live_items().at_stage(Stage.CONTROL)
-    labels = found.select_related("item", "member").defer("item__fields")
+    bulky = ("item__fields", "task_type__definition", "task_type__source")
+    labels = found.select_related("item", "member", "task_type").defer(*bulky)
     labels = labels.order_by("member__alias", "created_at", "pk")
     truth = answer_key.latest_answers({label.revision_id for label in labels})
     by_member: dict[Membership, list[Label]] = defaultdict(list)
     for label in labels:
         by_member[label.member].append(label)
-    return [_build_result(member, said, truth) for member, said in by_member.items()]
+    return [_build_result(project, member, said, truth) for member, said in by_member.items()]
 
 
 def result_rows(project: Project) -> Iterator[dict[str, Any]]:
@@ -162,13 +163,13 @@ def result_rows(project: Project) -> Iterator[dict[str, Any]]:
 
 
 def _build_result(
-    member: Membership, labels: list[Label], truth: dict[int, Resolution]
+    project: Project, member: Membership, labels: list[Label], truth: dict[int, Resolution]
 ) -> ControlResult:
     compared = [label for label in labels if label.revision_id in truth]
     clusters: dict[str, list[bool]] = defaultdict(list)
     wrong = []
     for label in compared:
-        values = truth[label.revision_id].values
+        values = answer_key.compared_values(label, truth[label.revision_id], project)
         right = correct_answers.matches_answer(label.answers, values)
         clusters[label.item.cluster].append(right)
         if not right:

@@ -265,7 +265,9 @@ def _next_item(member: Membership, running: PracticeRound) -> Item | None:
 def _labels(member: Membership) -> list[Label]:
     """The member's qualification answers, oldest first."""
     found = Label.objects.of_member(member.pk).at_stage(Stage.QUALIFICATION)
-    return list(found.select_related("item", "member", "revision").order_by("created_at", "pk"))
+    return list(
+        found.select_related("item", "member__project", "revision").order_by("created_at", "pk")
+    )
 
 
 def _round_lessons(row: PracticeRound, labels: list[Label]) -> list[Lesson]:
@@ -290,12 +292,13 @@ def _lesson_of_label(
     resolution = truth.get(label.pk)
     if resolution is None:
         return None
+    known = answer_key.compared_values(label, resolution, label.member.project)
     return Lesson(
         item=label.item,
         revision=label.revision,
-        right=correct_answers.matches_answer(label.answers, resolution.values),
+        right=correct_answers.matches_answer(label.answers, known),
         answers=label.answers,
-        known=resolution.values,
+        known=known,
         explanation=resolution.comment,
         answered_at=label.created_at,
         round=row,

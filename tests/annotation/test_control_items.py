@@ -7,7 +7,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.labelling import answer_key, control_items, queue
-from annotation.models import Item, Label, Membership, Project, Slot
+from annotation.models import Item, Label, Membership, Project, Resolution, Slot
 from tests.builders import correct, make_item, make_known, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -155,6 +155,16 @@ def test_a_known_answer_that_was_mended_is_what_results_are_held_against(
     # A lead made it a normal item again, and excluded it.
     Item.objects.filter(pk=item.pk).update(purpose="test", deleted_at=timezone.now())
     assert control_items.load_results(member.project) == []
+
+
+def test_a_probe_is_held_against_what_its_page_asked(member: Membership, lead: Membership) -> None:
+    project = member.project
+    item = make_known(project, "probe", purpose="probe", texts={"claim": "Six for eight."})
+    say(member, take(member, draw=0.0), "valid")
+    Resolution.objects.filter(item=item).update(values={"choice": "valid", "effect": "lower"})
+    assert control_items.load_results(project)[0].right == 1
+    project.expected_effect = True
+    assert control_items.load_results(project)[0].right == 0
 
 
 def test_probes_are_done_like_work_and_can_be_changed_like_work(member: Membership) -> None:

@@ -8,7 +8,15 @@ from django.utils import timezone
 from annotation.errors import Refused
 from annotation.labelling import answer_key, qualification, queue
 from annotation.models import Event, Label, Mark, Membership, Project, Slot
-from tests.builders import make_item, make_known, make_member, make_project, say, take
+from tests.builders import (
+    make_item,
+    make_known,
+    make_member,
+    make_project,
+    remove_question,
+    say,
+    take,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -204,3 +212,18 @@ def test_leads_see_who_practises(member: Membership, lead: Membership) -> None:
     fail(member)
     [(who, rounds)] = qualification.list_people([member, lead])
     assert (who, len(rounds)) == (member, 1)
+
+
+def test_a_known_answer_to_a_question_that_was_removed_is_not_compared() -> None:
+    project = make_project(task_type="error-detection", practice_items=1, practice_pass=1)
+    item = make_item(project, texts={"input": "2 + 2?", "response": "5"}, slots=0)
+    known = {"verdict": "error", "error_type": ["reasoning-correctness"]}
+    answer_key.set_answer(project, item, "practice", known, "The sum is 4.", None)
+    remove_question(make_member(project, role="lead"), "error_type")
+    member = reload(make_member(project))
+    answers = {"verdict": "error", "explanation": "It is 4."}
+    label = queue.store_label(member, take(member).submission(answers))
+    lesson = qualification.build_lesson(label)
+    assert lesson
+    assert (lesson.right, lesson.known) == (True, {"verdict": "error"})
+    assert reload(member).practised_at

@@ -27,6 +27,7 @@ DATABASE_AWAY_MESSAGE = (
 RETRY_AFTER_SECONDS = 5
 # Form fields that contain nothing typed by the user; they are not shown again.
 OWN_FIELDS = RESERVED - {"comment", "note", "text"} | {"seen", "shown", "base", "next"}
+OWN_FIELDS |= {"verdict-of", "verdict-confirm"}
 BUTTON_NAMES = {"action", "confirm", "end", "look", "preview", "withdraw"}
 CODE_FIELD, PASSWORD_FIELD = "code", "password"
 

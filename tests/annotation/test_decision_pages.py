@@ -11,6 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.labelling import cases, comments, queue
 from annotation.models import Comment, Item, Label, Mark, Resolution, Revision, Slot, Stage
 from annotation.projects import encrypted_archives
+from tests.annotation.spans import with_spans
 from tests.builders import (
     Cast,
     browser_of,
@@ -80,8 +81,11 @@ def test_confirming_stores_it_and_goes_on(people: Cast) -> None:
     say(people.annotator, take(people.annotator))
     client = browser_of(people.adjudicator)
     page = body(client.get(url("verify", people)))
-    names = ("key", "item", "revision", "of")
-    data = {name: hidden(page, name) for name in names} | {"confirm": "on", "seconds": "3.5"}
+    names = ("key", "item", "revision", "verdict-of")
+    data = {name: hidden(page, name) for name in names} | {
+        "verdict-confirm": "on",
+        "seconds": "3.5",
+    }
     page = body(client.post(url("verify-answer", people), data, follow=True))
     assert "you confirmed “Valid”" in page
     assert "Nothing to verify" in page
@@ -96,14 +100,30 @@ def test_a_contest_without_a_comment_loses_nothing(people: Cast) -> None:
     say(people.annotator, take(people.annotator))
     client = browser_of(people.adjudicator)
     page = body(client.get(url("verify", people)))
-    data = {name: hidden(page, name) for name in ("key", "item", "revision", "of")}
+    data = {name: hidden(page, name) for name in ("key", "item", "revision", "verdict-of")}
     page = body(client.post(url("verify-answer", people), data | {"choice": "invalid"}), 422)
     assert "Write in the comment why" in page
     assert re.search(r'value="invalid" checked', page)
-    data = {name: hidden(page, name) for name in ("key", "item", "revision", "of")}
+    data = {name: hidden(page, name) for name in ("key", "item", "revision", "verdict-of")}
     data |= {"choice": "invalid", "comment": "It is the same."}
     page = body(client.post(url("verify-answer", people), data, follow=True))
     assert "An adjudicator will decide" in page
+
+
+@pytest.mark.parametrize("name", ["confirm", "of"])
+def test_a_question_of_any_name_can_be_answered_in_a_contest(people: Cast, name: str) -> None:
+    use(people, verify=True)
+    field = f'\n[[fields]]\nname = "{name}"\nkind = "text"\ntitle = "Really?"\n'
+    with_spans(people.project, field)
+    make_item(people.project)
+    author = make_member(people.project)
+    say(author, take(author))
+    client = browser_of(people.annotator)
+    data = sent_by(body(client.get(url("verify", people))), "data-decision")
+    data |= {"choice": "invalid", name: "Yes.", "comment": "It has six."}
+    page = body(client.post(url("verify-answer", people), data, follow=True))
+    assert "you contested the label" in page
+    assert Label.objects.get(stage=Stage.VERIFY).answers == {"choice": "invalid", name: "Yes."}
 
 
 def test_a_contest_of_a_label_that_was_taken_back_is_shown_beside_the_next_item(

@@ -301,9 +301,9 @@ def test_blind_the_page_does_not_tell_the_label(blind: Membership) -> None:
     assert "You do not see the label" in page
     assert "Six for eight." not in page
     assert "Label by Ann" not in page
-    assert 'name="confirm"' not in page
-    sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page))
-    sent |= {"choice": "invalid", "confirm": "on"}
+    assert 'name="verdict-confirm"' not in page
+    sent = dict(re.findall(r'<input type="hidden" name="([\w-]+)" value="([^"]*)"', page))
+    sent |= {"choice": "invalid", "verdict-confirm": "on"}
     said = client.post(f"{path}answer/", sent, follow=True).content.decode()
     assert "your answer is saved" in said
 

@@ -345,7 +345,7 @@ def test_what_was_added_to_a_refused_contest_is_there_later(
     page.keyboard.press("x")
     page.keyboard.press("3")
     page.keyboard.type("Nobody would mind.")
-    page.evaluate("document.querySelector('#contest [name=of]').value = 'another'")
+    page.evaluate("document.querySelector('#contest [name=verdict-of]').value = 'another'")
     page.keyboard.press("Control+Enter")
     expect(page.locator(".notice")).to_contain_text("The label has changed.")
     ready(page).fill("#contest textarea[name=comment]", "Nobody would mind, not even a child.")

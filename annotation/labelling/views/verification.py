@@ -28,8 +28,10 @@ _COMMENT_FIELD = fields.Text(name="comment", title="Why the label is wrong", lim
 
 
 class VerdictForm(forms.Form):
-    """A verdict: the `submission` of the shown label, and whether the label is confirmed."""
+    """A verdict: the `submission` of the shown label, and whether the label is confirmed. With the
+    prefix, no question of a task type has the name of an input."""
 
+    prefix = "verdict"
     of = forms.CharField(max_length=64)
     confirm = forms.BooleanField(required=False)
 
@@ -156,7 +158,7 @@ def _case(
 def _sent_entries(request: HttpRequest, task: tasktypes.TaskType) -> dict[str, Any]:
     """The entries of a refused form, so that they are not lost."""
     said = LabelForm(request.POST, task).answers | {"comment": request.POST.get("comment", "")}
-    return {"answers": said, "contesting": not request.POST.get("confirm")}
+    return {"answers": said, "contesting": not request.POST.get("verdict-confirm")}
 
 
 def _initial_entries(taken_back: Label | None) -> dict[str, Any]:

@@ -84,7 +84,8 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
     data = draft.data
     text = data.get("text", "")
     fresh = draft.revision == offer.revision.number
-    is_stored = text == offer.revision.texts.get(task.correctable)
+    current = offer.revision.texts.get(task.correctable)
+    stale = [data.get(FORMER, ""), "" if fresh else text]
     answers = _answers(data.get("answers", {}), offer, task)
     if task.names_changes(answers):
         same = data.get(DIFF, FORMER_ALGORITHM) == stored.shown_algorithm(offer.revision)
@@ -95,7 +96,7 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
         comment=data.get("comment", ""),
         text=text if fresh else "",
         note=data.get("note", "") if fresh else "",
-        stale_text="" if fresh or is_stored else text,
+        stale_text="\n\n".join(one for one in stale if one and one != current),
         unasked=_unasked_words(data.get("answers", {}), offer.item.project, task),
         draft=draft,
     )
@@ -163,6 +164,8 @@ MAX_TOTAL_LENGTH = 20_000_000
 TEXT_NAMES = ("comment", "text", "note")
 # In a draft, the algorithm of the diff whose changes its answers number.
 DIFF = "diff"
+# In a draft, the correction of an earlier revision, which is no correction of the present one.
+FORMER = "former"
 
 
 class Outdated(Refused):
@@ -184,7 +187,8 @@ def save_draft(
 ) -> Draft | None:
     """Store the member's draft on a shown item; return None if the draft is empty or its label is
     already stored. Of a draft whose label is stored, a correction that was not saved is kept. What
-    an earlier draft has for questions that the page does not ask stays in it.
+    an earlier draft has for questions that the page does not ask stays in it, and so does its
+    correction of an earlier revision.
     `version` is that of the draft that the page began with, "" for none, and None if unknown.
     `is_left` is True if nobody looks at the item now.
 
@@ -202,11 +206,9 @@ def save_draft(
             begun = {name: begun[name] for name in ("text", "note") if name in begun}
             if "text" not in begun:
                 return None
-        before, revision = find_draft(member, item), shown.revision
+        before = find_draft(member, item)
         if before:
-            begun = _with_unasked(begun, before, member, token)
-            if token.blind:  # what is kept for the second look is of the texts of then
-                revision, origin[DIFF] = before.revision, before.data.get(DIFF, FORMER_ALGORITHM)
+            begun = _with_unasked(begun, before, member, token) | _former_correction(before, token)
         if version is not None and before and before.version != version:
             task = tasktypes.load_task_type(member.project)
             words = _words_of(task, before.data)
@@ -221,7 +223,7 @@ def save_draft(
             member=member,
             item=item,
             defaults={
-                "revision": revision,
+                "revision": shown.revision,
                 "data": begun | origin,
                 "updated_at": now or timezone.now(),
             },
@@ -237,15 +239,28 @@ def _with_unasked(
     texts are corrected, too."""
     task, data = submissions.load_asked_task(member, token), before.data
     of_second = {field.name for field in task.fields} if token.blind else frozenset()
-    left = {
-        name: values
-        for name, values in data.get("answers", {}).items()
-        if name.partition(".")[0] in of_second or not _is_asked(task, name, values)
-    }
+    is_of_texts = before.revision == token.revision
+    is_of_diff = is_of_texts and data.get(DIFF, FORMER_ALGORITHM) == token.diff
+
+    def stays(name: str, values: list[str]) -> bool:
+        field = _field_of(task, name)
+        if field is None or field.name not in of_second:
+            return not _is_asked(task, name, values)
+        return is_of_diff or not field.per_change
+
+    left = {name: said for name, said in data.get("answers", {}).items() if stays(name, said)}
     kept = {"answers": left | begun.get("answers", {})} if left else {}
-    if token.blind:
+    if token.blind and is_of_texts:
         kept |= {name: data[name] for name in ("text", "note") if name in data}
     return begun | kept
+
+
+def _former_correction(before: Draft, token: SubmissionToken) -> dict[str, str]:
+    """What the draft before corrects in a revision that is older than that of the page."""
+    data, is_older = before.data, before.revision < token.revision
+    texts = [data.get(FORMER, ""), data.get("text", "") if is_older else ""]
+    former = "\n\n".join(filter(None, texts))
+    return {FORMER: former} if former else {}
 
 
 def save_refused_form(member: Membership, sent: QueryDict) -> bool:
@@ -261,8 +276,11 @@ def save_refused_form(member: Membership, sent: QueryDict) -> bool:
     if before and not shown.knows(before) and _words_of(task, before.data):
         return False
     filled = {name: value for name, value in data.items() if value}
+    left = before.data if before else {}
+    if before and before.revision != revision:  # its correction is of other texts
+        left = {name: said for name, said in left.items() if name not in ("text", "note")}
     try:
-        kept = save_draft(member, shown, {**before.data, **filled} if before else filled)
+        kept = save_draft(member, shown, {**left, **filled})
     except Refused:
         return False
     return kept is not None

@@ -257,6 +257,34 @@ def test_a_correction_of_texts_that_changed_since_is_shown_apart(member: Members
     assert found.comment == "hm"
 
 
+def test_a_correction_of_earlier_texts_stays_until_the_item_is_labelled(member: Membership) -> None:
+    item = make_item(member.project)
+    keep(member, take(member), text="A spider has nine legs.", note="count")
+    make_revision(item, {"prompt": "?", "gold": "8", "perturbed": "7"})
+    offer = take(member)
+    for comment in ("h", "hm"):
+        keep(member, offer, comment=comment)
+    found = start(member, offer)
+    assert (found.text, found.comment) == ("", "hm")
+    assert found.stale_text == "A spider has nine legs."
+    say(member, offer)
+    assert not Draft.objects.exists()
+
+
+def test_a_refused_form_makes_no_correction_of_the_present_texts(member: Membership) -> None:
+    item = make_item(member.project)
+    keep(member, take(member), text="A spider has nine legs.", note="count")
+    make_revision(item, {"prompt": "?", "gold": "8", "perturbed": "7"})
+    offer = take(member)
+    sent = QueryDict(mutable=True)
+    sent.update({"key": offer.key, "item": offer.item.key, "revision": "2", "comment": "hm"})
+    sent["begun-with"] = Draft.objects.get().version
+    assert drafts.save_refused_form(member, sent)
+    found = start(member, offer)
+    assert (found.text, found.note, found.comment) == ("", "", "hm")
+    assert found.stale_text == "A spider has nine legs."
+
+
 def test_a_correction_that_was_stored_is_not_told_as_begun(member: Membership) -> None:
     item = make_item(member.project)
     keep(member, take(member), text="A spider has nine legs.")

@@ -173,12 +173,16 @@ def latest_answers(revisions: Iterable[int]) -> dict[int, Resolution]:
 
 def compared_values(label: Label, known: Resolution, project: Project) -> dict[str, Any]:
     """The known answers with which the label's answers are compared: without those to questions
-    that it was not asked, since a lead has removed them or turned them off."""
+    that it was not asked, since a lead has removed them or turned them off. Empty if there is none
+    to the question that decides: any label would be right."""
     left_out = known.values.keys() - label.answers.keys()
-    if left_out:
-        task = tasktypes.load_version(label.task_type)
-        asked = task.with_switches(tasktypes.enabled_switches(project)).fields
-        left_out -= {field.name for field in asked}
+    if not left_out:
+        return known.values
+    task = tasktypes.load_version(label.task_type)
+    asked = task.with_switches(tasktypes.enabled_switches(project)).fields
+    left_out -= {field.name for field in asked}
+    if left_out and task.deciding.name not in known.values:
+        return {}
     return {name: value for name, value in known.values.items() if name not in left_out}
 
 

@@ -165,11 +165,15 @@ def result_rows(project: Project) -> Iterator[dict[str, Any]]:
 def _build_result(
     project: Project, member: Membership, labels: list[Label], truth: dict[int, Resolution]
 ) -> ControlResult:
-    compared = [label for label in labels if label.revision_id in truth]
+    known = {
+        label: answer_key.compared_values(label, truth[label.revision_id], project)
+        for label in labels
+        if label.revision_id in truth
+    }
+    compared = {label: values for label, values in known.items() if values}
     clusters: dict[str, list[bool]] = defaultdict(list)
     wrong = []
-    for label in compared:
-        values = answer_key.compared_values(label, truth[label.revision_id], project)
+    for label, values in compared.items():
         right = correct_answers.matches_answer(label.answers, values)
         clusters[label.item.cluster].append(right)
         if not right:

@@ -265,9 +265,9 @@ def _next_item(member: Membership, running: PracticeRound) -> Item | None:
 def _labels(member: Membership) -> list[Label]:
     """The member's qualification answers, oldest first."""
     found = Label.objects.of_member(member.pk).at_stage(Stage.QUALIFICATION)
-    return list(
-        found.select_related("item", "member__project", "revision").order_by("created_at", "pk")
-    )
+    found = found.select_related("item", "member__project", "revision", "task_type")
+    found = found.defer("task_type__definition", "task_type__source")
+    return list(found.order_by("created_at", "pk"))
 
 
 def _round_lessons(row: PracticeRound, labels: list[Label]) -> list[Lesson]:
@@ -293,6 +293,8 @@ def _lesson_of_label(
     if resolution is None:
         return None
     known = answer_key.compared_values(label, resolution, label.member.project)
+    if not known:
+        return None
     return Lesson(
         item=label.item,
         revision=label.revision,

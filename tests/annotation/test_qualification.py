@@ -8,6 +8,7 @@ from django.utils import timezone
 from annotation.errors import Refused
 from annotation.labelling import answer_key, qualification, queue
 from annotation.models import Event, Label, Mark, Membership, Project, Slot
+from annotation.tasktypes import versions
 from tests.builders import (
     make_item,
     make_known,
@@ -227,3 +228,18 @@ def test_a_known_answer_to_a_question_that_was_removed_is_not_compared() -> None
     assert lesson
     assert (lesson.right, lesson.known) == (True, {"verdict": "error"})
     assert reload(member).practised_at
+
+
+def test_where_the_question_that_decides_has_no_known_answer_nobody_is_right() -> None:
+    project = make_project(task_type="error-detection", practice_items=1, practice_pass=1)
+    item = make_item(project, texts={"input": "2 + 2?", "response": "5"}, slots=0)
+    known = {"verdict": "error", "error_type": ["reasoning-correctness"]}
+    answer_key.set_answer(project, item, "practice", known, "The sum is 4.", None)
+    lead = make_member(project, role="lead")
+    renamed = versions.version_source(project.task_type).replace('"verdict"', '"judgement"')
+    adapted = versions.parse_source(project, renamed)
+    assert versions.save_version(project, adapted, member=lead, shown=project.task_type_id)
+    member = reload(make_member(project))
+    label = queue.store_label(member, take(member).submission({"judgement": "no_error"}))
+    assert qualification.build_lesson(label) is None
+    assert not reload(member).practised_at

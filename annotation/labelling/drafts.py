@@ -244,9 +244,11 @@ def _with_unasked(
 
     def stays(name: str, values: list[str]) -> bool:
         field = _field_of(task, name)
+        if not is_of_diff and _numbers_changes(field, name):
+            return False
         if field is None or field.name not in of_second:
             return not _is_asked(task, name, values)
-        return is_of_diff or not field.per_change
+        return True
 
     left = {name: said for name, said in data.get("answers", {}).items() if stays(name, said)}
     kept = {"answers": left | begun.get("answers", {})} if left else {}
@@ -257,10 +259,18 @@ def _with_unasked(
 
 def _former_correction(before: Draft, token: SubmissionToken) -> dict[str, str]:
     """What the draft before corrects in a revision that is older than that of the page."""
-    data, is_older = before.data, before.revision < token.revision
-    texts = [data.get(FORMER, ""), data.get("text", "") if is_older else ""]
-    former = "\n\n".join(filter(None, texts))
+    data, former = before.data, before.data.get(FORMER, "")
+    if before.revision < token.revision:
+        words = "\n\n".join(data[name] for name in ("text", "note") if data.get(name))
+        if "text" in data and words not in former:
+            former = f"{former}\n\n{words}".strip("\n")
     return {FORMER: former} if former else {}
+
+
+def _numbers_changes(field: Field | None, name: str) -> bool:
+    """True if the input of this name is about a single change of the texts, or may have been before
+    its question was removed."""
+    return field.per_change if field else "." in name
 
 
 def save_refused_form(member: Membership, sent: QueryDict) -> bool:
@@ -277,8 +287,16 @@ def save_refused_form(member: Membership, sent: QueryDict) -> bool:
         return False
     filled = {name: value for name, value in data.items() if value}
     left = before.data if before else {}
-    if before and before.revision != revision:  # its correction is of other texts
-        left = {name: said for name, said in left.items() if name not in ("text", "note")}
+    if before and before.revision != revision:  # this is of other texts
+        left = {
+            name: said for name, said in left.items() if name not in ("text", "note", "answers")
+        }
+        answers = before.data.get("answers", {})
+        left["answers"] = {
+            name: values
+            for name, values in answers.items()
+            if not _numbers_changes(_field_of(task, name), name)
+        }
     try:
         kept = save_draft(member, shown, {**left, **filled})
     except Refused:

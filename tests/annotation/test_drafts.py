@@ -224,8 +224,11 @@ def test_a_first_look_that_is_asked_for_meanwhile_leaves_what_was_begun_for_the_
 def test_a_first_look_at_corrected_texts_leaves_a_correction_of_the_former_ones(
     member: Membership,
 ) -> None:
+    Project.objects.update(claim_check=True)
+    member = Membership.objects.get(pk=member.pk)
     item = make_item(member.project)
-    keep(member, take(member), answers={"claim_check.1": ["explained"]}, text="A spider has nine.")
+    claims = {"claim_check.1": ["explained"], "choice": ["valid"]}
+    keep(member, take(member), answers=claims, text="A spider has nine.", note="count")
     make_revision(item, {"perturbed": "A spider has no legs."})
     Project.objects.update(blind_first=True)
     member = Membership.objects.get(pk=member.pk)
@@ -234,8 +237,24 @@ def test_a_first_look_at_corrected_texts_leaves_a_correction_of_the_former_ones(
     assert start(member, look).answers == {"error": "yes"}
     queue.store_label(member, look.submission({"error": "no"}))
     begun = start(member, take(member))
-    assert (begun.stale_text, begun.text) == ("A spider has nine.", "")
-    assert "claim_check" not in begun.answers
+    assert (begun.stale_text, begun.text) == ("A spider has nine.\n\ncount", "")
+    assert begun.answers == {"choice": "valid"}
+
+
+def test_a_refused_label_of_corrected_texts_brings_back_no_answers_about_former_changes(
+    member: Membership,
+) -> None:
+    Project.objects.update(claim_check=True)
+    member = Membership.objects.get(pk=member.pk)
+    item = make_item(member.project)
+    keep(member, take(member), answers={"claim_check.1": ["explained"], "choice": ["valid"]})
+    make_revision(item, {"perturbed": "A spider has no legs."})
+    offer = take(member)
+    sent = QueryDict(mutable=True)
+    sent.update({"key": offer.key, "item": offer.name, "revision": "2", "comment": "hm"})
+    sent["begun-with"] = Draft.objects.get().version
+    assert drafts.save_refused_form(member, sent)
+    assert start(member, offer).answers == {"choice": "valid"}
 
 
 def test_of_several_choices_one_that_is_offered_no_more_leaves_with_the_others() -> None:
@@ -266,7 +285,7 @@ def test_a_correction_of_earlier_texts_stays_until_the_item_is_labelled(member: 
         keep(member, offer, comment=comment)
     found = start(member, offer)
     assert (found.text, found.comment) == ("", "hm")
-    assert found.stale_text == "A spider has nine legs."
+    assert found.stale_text == "A spider has nine legs.\n\ncount"
     say(member, offer)
     assert not Draft.objects.exists()
 
@@ -282,7 +301,7 @@ def test_a_refused_form_makes_no_correction_of_the_present_texts(member: Members
     assert drafts.save_refused_form(member, sent)
     found = start(member, offer)
     assert (found.text, found.note, found.comment) == ("", "", "hm")
-    assert found.stale_text == "A spider has nine legs."
+    assert found.stale_text == "A spider has nine legs.\n\ncount"
 
 
 def test_a_correction_that_was_stored_is_not_told_as_begun(member: Membership) -> None:

@@ -178,9 +178,9 @@ class ResetPasswordKeyForm(_PlainLabels, forms.ResetPasswordKeyForm):
     labels = ChangePasswordForm.labels
 
     def save(self) -> None:
-        """Revoke the account's API tokens, and set the password. Addresses are not confirmed:
-        somebody else may have made the account and its tokens."""
+        """Set the password, which ends all sessions, and then revoke the account's API tokens.
+        Addresses are not confirmed: somebody else may have made the account and its tokens."""
+        super().save()
         with transactions.transact():
             for token in self.user.tokens.filter(revoked_at=None):
                 token.revoke(timezone.now(), self.user)
-        super().save()  # hashing a password takes long, and would hold the database

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import SuspiciousOperation
+from django.core.exceptions import BadRequest, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.http.multipartparser import MultiPartParserError
@@ -28,7 +28,7 @@ RETRY_AFTER_SECONDS = 5
 # Form fields that contain nothing typed by the user; they are not shown again.
 OWN_FIELDS = RESERVED - {"comment", "note", "text"} | {"seen", "shown", "base", "next"}
 OWN_FIELDS |= {"verdict-of", "verdict-confirm"}
-BUTTON_NAMES = {"action", "confirm", "end", "look", "preview", "withdraw"}
+BUTTON_NAMES = {"action", "save-anyway", "end", "look", "preview", "withdraw"}
 CODE_FIELD, PASSWORD_FIELD = "code", "password"
 
 
@@ -145,7 +145,7 @@ def _typed_values(request: HttpRequest) -> list[tuple[str, str]]:
         return []
     try:
         sent = request.POST
-    except (SuspiciousOperation, MultiPartParserError, OSError):
+    except (SuspiciousOperation, BadRequest, MultiPartParserError, OSError):
         return []
     return [
         (name.replace("_", " "), value)

@@ -170,10 +170,10 @@ def test_a_choice_that_labels_have_goes_only_after_a_confirmation_that_counts_th
     assert asked.status_code == 422
     assert "“Score-invariant” in 2 labels" in asked.text
     assert str(Project.objects.get().task_type) == "perturbation-vetting v1"
-    agreed = re.search(r'name="confirm" value="(\w+)"', asked.text)[1]  # type: ignore[index]
+    agreed = re.search(r'name="save-anyway" value="(\w+)"', asked.text)[1]  # type: ignore[index]
     # What was agreed to was this text and no other.
-    assert post(lead, without(gone, "valid"), confirm=agreed).status_code == 422
-    assert post(lead, gone, confirm=agreed).status_code == 302
+    assert post(lead, without(gone, "valid"), **{"save-anyway": agreed}).status_code == 422
+    assert post(lead, gone, **{"save-anyway": agreed}).status_code == 302
     old = {str(label.task_type) for label in Label.objects.all()}
     assert old == {"perturbation-vetting v1"}
 
@@ -187,8 +187,8 @@ def test_items_can_be_filtered_by_a_choice_that_is_no_longer_offered(lead: Membe
     assert "no longer offered" not in client.get(items).text
     gone = without(SOURCE, "invalid")
     asked = post(lead, gone)
-    agreed = re.search(r'name="confirm" value="(\w+)"', asked.text)[1]  # type: ignore[index]
-    post(lead, gone, confirm=agreed)
+    agreed = re.search(r'name="save-anyway" value="(\w+)"', asked.text)[1]  # type: ignore[index]
+    post(lead, gone, **{"save-anyway": agreed})
     page = client.get(items, {"choice": "invalid", "annotator": member.alias}).text
     assert "Invalid (no longer offered)" in page
     assert ">old</" in page

@@ -155,9 +155,9 @@ def test_a_choice_that_labels_have_is_dropped_only_after_a_question(lead: Member
     assert refused.status_code == 422
     page = refused.content.decode()
     assert "in 1 label" in page
-    agreed = re.search(r'name="confirm" value="([^"]+)"', page)
+    agreed = re.search(r'name="save-anyway" value="([^"]+)"', page)
     assert agreed
-    assert client.post(path(lead), {**sent(page), "confirm": agreed[1]}).status_code == 302
+    assert client.post(path(lead), {**sent(page), "save-anyway": agreed[1]}).status_code == 302
     assert Label.objects.get().choice == "not-relevant"
     lead.project.refresh_from_db()
     options = tasktypes.load_task_type(lead.project).deciding.options

@@ -155,3 +155,6 @@ def test_a_form_that_cannot_be_read_is_not_found_like_any_other(people: Cast) ->
                 path, values, headers=came_from(f"http://testserver{path}")
             )
             assert sent.status_code == 404
+    kind, headers = "application/x-www-form-urlencoded; charset=latin-1", came_from(PAGE)
+    sent = browser_of(people.lead).post("/nowhere/", b"a=b", kind, headers=headers)
+    assert sent.status_code == 404

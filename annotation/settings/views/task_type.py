@@ -23,12 +23,10 @@ from annotation.tasktypes.versions import ParsedSource
 
 
 class SourceForm(forms.Form):
-    """The TOML text, the id of the version that the page showed, and the digest that the lead
-    confirmed."""
+    """The TOML text, and the id of the version that the page showed."""
 
     source = forms.CharField(strip=False, required=False)
     shown = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
-    confirm = forms.CharField(max_length=64, required=False)
 
 
 class VersionsForm(forms.Form):
@@ -119,7 +117,7 @@ def _save_version(request: HttpRequest, member: Membership) -> HttpResponse:
         return _page(request, member, adapted, status=422)
     agreed = tasktypes.digest_definition(adapted.definition)
     lost = versions.find_lost_answers(project, adapted.task)
-    if lost and form.get("confirm") != agreed:
+    if lost and request.POST.get("save-anyway") != agreed:
         return _page(request, member, adapted, status=422, lost=lost, agreed=agreed)
     try:
         version = versions.save_version(

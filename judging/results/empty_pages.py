@@ -93,4 +93,4 @@ def _has_unlabelled(runs: Iterable[Run]) -> bool:
 
 def _has_audits(project: Project) -> bool:
     """True if people are asked about explanations of the project's runs, in one of its audits."""
-    return explanation_audits.judged_explanations(project).exists()
+    return explanation_audits.audited_explanations(project).exists()

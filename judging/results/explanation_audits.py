@@ -144,15 +144,12 @@ def _made(number: int, row: dict[str, Any]) -> Row | BadRow:
     return BadRow("audit", number, "explanation", reason)
 
 
-def judged_explanations(project: Project) -> QuerySet[Any]:
-    """The explanations of the project's runs in its audits, with `of` ("project/run/item", by slug,
-    number and key), the verdict "right" or "wrong", and the judged `quality`.
+def audited_explanations(project: Project) -> QuerySet[Any]:
+    """The explanations of the project's runs in its audits.
 
     Outcomes that figures leave out have none: whether their verdicts were right was decided by what
-    held when the audit was created. For the same reason, a rating has none that was right then and
-    is wrong by today's numbers of people, or the other way round.
+    held when the audit was created.
     """
-    held = Resolution.objects.current().filter(item=OuterRef("pk"), value__in=QUALITIES)
     # Nearly always there are none. In one query, PostgreSQL would read the fields of all items.
     audits = list(_audits_of(project).values_list("pk", flat=True))
     found = Item.objects.live().of_tests().filter(project__in=audits).order_by()
@@ -166,9 +163,20 @@ def judged_explanations(project: Project) -> QuerySet[Any]:
         run__project=project, number=OuterRef("judged_run"),
         item__project=project, item__key=OuterRef("judged_item"),
     )  # fmt: skip
-    found = found.filter(~Exists(left_out))
+    return found.filter(~Exists(left_out))
+
+
+def judged_explanations(project: Project) -> QuerySet[Any]:
+    """The audited explanations, with `of` ("project/run/item", by slug, number and key), the
+    verdict "right" or "wrong", and the judged `quality`.
+
+    An explanation of a rating that was right when the audit was created, and is wrong by today's
+    numbers of people, is left out, and so is the other way round.
+    """
+    held = Resolution.objects.current().filter(item=OuterRef("pk"), value__in=QUALITIES)
+    found = audited_explanations(project)
     if any(field.is_number for field in tasktypes.load_task_type(project).fields):
-        found = found.exclude(pk__in=_list_changed_ratings(project, found))
+        found = found.exclude(pk__among=_list_changed_ratings(project, found))
     return found.alias(is_right=Cast(KT("fields__verdict_is_right"), TextField())).annotate(
         of=_join_key(KT("fields__project"), KT("fields__run"), KT("fields__item")),
         # The forms in which databases return a JSON true.
@@ -183,8 +191,9 @@ def _list_changed_ratings(project: Project, found: QuerySet[Any]) -> list[int]:
     by_run: dict[int, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
     for pk, fields in found.values_list("pk", "fields"):
         # Anybody can import items with such fields, and other values.
-        if isinstance(fields.get("run"), int) and isinstance(fields.get("item"), str):
-            by_run[fields["run"]].append((pk, fields))
+        number = str(fields.get("run"))
+        if number.isdecimal() and isinstance(fields.get("item"), str):
+            by_run[int(number[:10])].append((pk, fields))
     changed = list[int]()
     for run in Run.objects.in_project(project).for_results().numbered(by_run):
         if run.pinned_strategy().frame not in _SCORED:
@@ -202,7 +211,7 @@ def _list_changed_ratings(project: Project, found: QuerySet[Any]) -> list[int]:
                 continue
             judged = _sample_result(outcome, int(sample) - 1)
             is_right = _scores_match(metrics, truth.values, judged["values"])
-            if is_right is not fields.get("verdict_is_right"):
+            if is_right is not (fields.get("verdict_is_right") in (True, "true", "1")):
                 changed.append(pk)
     return changed
 

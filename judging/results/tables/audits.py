@@ -43,7 +43,8 @@ def tabulate(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
 
     The unit is the item, not the call: if an item has several explanations, such as one per sample,
     each counts as a fraction. The explanations are items of other projects, of those that a lead of
-    this project or a site admin leads. Makes two queries.
+    this project or a site admin leads. Makes two queries, and four for
+    each audited run with ratings.
     """
     found = _count_by_quality(project)
     return [
@@ -87,7 +88,7 @@ def tabulate_classes(project: Project, runs: Sequence[Run]) -> Iterator[dict[str
     judged yet. An item with several judged explanations counts with its share of each class in
     `count`. `low` and `high` are the 95 % interval over source questions. A wrong verdict with a
     correct explanation, which study 001 does not have, has a row only if there is one. Makes two
-    queries.
+    queries, and four for each audited run with ratings.
     """
     found: dict[str, dict[str, list[tuple[str, str, str]]]] = defaultdict(lambda: defaultdict(list))
     rows = explanation_audits.judged_explanations(project)

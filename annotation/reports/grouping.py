@@ -29,6 +29,8 @@ TAXONOMY_COLUMNS = (CATEGORY, "ability")
 SAMPLE_ITEMS = 200
 # Fields may have megabytes: few items are fetched at once, and beginnings of texts are kept alone.
 FETCHED_TOGETHER = 20
+# A file may name its columns anew in each row, and a page would list them all.
+MOST_NAMES = 1_000
 MAX_GROUPS = 50
 # A longer value is a sentence, not the name of a group.
 MAX_LENGTH, MAX_WORDS = 80, 8
@@ -92,9 +94,10 @@ def list_groupings(project: Project) -> list[Grouping]:
     )
     first, last = (Q(pk__in=end) for end in ends)
     rows = items.filter(first | last).values("fields", *GROUPING_COLUMNS)
+    names = set[str]()
     sample = [
-        {**row, "fields": {name: _shorten(value) for name, value in row["fields"].items()}}
-        for row in rows.iterator(FETCHED_TOGETHER)
+        {**row, "fields": _take_fields(row["fields"], names)}
+        for row in rows.order_by("position").iterator(FETCHED_TOGETHER)
     ]
     known = taxonomy.load_taxonomy(project)
     fields = [
@@ -119,13 +122,27 @@ def _grouping_fields(sample: list[dict[str, Any]]) -> list[str]:
     values: dict[str, set[str]] = defaultdict(set)
     unsuited = set[str]()
     for row in sample:
+        # Looked up once, since a row may have thousands of fields.
+        is_made = any(name.endswith(_MAKERS) for name in row["fields"])
         for name, value in row["fields"].items():
-            if _is_sentence(value) or _is_trace(name, row["fields"]):
+            # In items that no program made, such names may mean something else.
+            if _is_sentence(value) or (is_made and _TRACE.fullmatch(name)):
                 unsuited.add(name)
             elif isinstance(value, str | int | float):
                 values[name].add(str(value))
     suited = values.keys() - unsuited
     return sorted(suited, key=lambda name: (len(values[name]) > MAX_GROUPS, name))
+
+
+def _take_fields(fields: Mapping[str, Any], names: set[str]) -> dict[str, object]:
+    """Return the fields with the beginnings of their values. Their names are added to `names`;
+    where these are `MOST_NAMES`, fields of other names are left out."""
+    taken = {}
+    for name, value in fields.items():
+        if name in names or len(names) < MOST_NAMES:
+            names.add(name)
+            taken[name] = _shorten(value)
+    return taken
 
 
 def _shorten(value: object) -> object:
@@ -139,10 +156,3 @@ def _shorten(value: object) -> object:
 def _is_sentence(value: object) -> bool:
     """True for a text too long to name a group."""
     return isinstance(value, str) and (len(value) > MAX_LENGTH or len(value.split()) > MAX_WORDS)
-
-
-def _is_trace(name: str, fields: Mapping[str, Any]) -> bool:
-    """True if a field only traces how a program made an item or its gold answer; imported items may
-    have fields of these names that mean something else."""
-    is_made = any(one.endswith(_MAKERS) for one in fields)
-    return is_made and bool(_TRACE.fullmatch(name))

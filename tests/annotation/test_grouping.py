@@ -1,6 +1,8 @@
 """The ways in which items can be grouped."""
 
 import tracemalloc
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -60,3 +62,27 @@ def test_fields_of_few_items_are_in_memory_at_once() -> None:
     # Together, the texts have 40 MB, and as many as JSON.
     assert tracemalloc.get_traced_memory()[1] < 35_000_000
     tracemalloc.stop()
+
+
+def test_of_very_many_fields_not_all_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouping, "MOST_NAMES", 3)
+    project = make_project("fbi")
+    for number in range(3):
+        make_item(project, fields={"source": "exam", f"part_{number}": "a", f"side_{number}": "b"})
+    assert list_fields(project) == ["part_0", "side_0", "source"]
+
+
+class CountedFields(dict[str, Any]):
+    """The fields of an item, which count how often their names are looked through."""
+
+    looked_through = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.looked_through += 1
+        return super().__iter__()
+
+
+def test_the_fields_of_an_item_are_not_looked_through_for_each_of_them() -> None:
+    fields = CountedFields({f"column_{number}": "a" for number in range(20)})
+    assert len(grouping._grouping_fields([{"fields": fields}])) == 20
+    assert fields.looked_through == 1

@@ -20,7 +20,7 @@ from judging.archive import create
 from judging.archive.create import ArchiveOptions
 from judging.exporting import jobs
 from judging.exporting.rows import ExportRequest
-from tests.builders import make_item, make_member, make_project
+from tests.builders import make_item, make_member, make_project, make_resolution
 from tests.config.test_postgresql import end, number_of_this_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,7 +42,7 @@ def project(settings: Any, tmp_path: Path) -> Project:
     settings.VAR_DIR = tmp_path
     made = make_project()
     for key in ("a", "b", "c"):
-        make_item(made, key)
+        make_resolution(make_item(made, key))
     Item.objects.filter(key="b").update(category="own")
     return made
 

@@ -23,7 +23,7 @@ from judging.generation import bring_in
 from judging.results import progress
 from tests.annotation.test_perturbing import FACTS, STORY, row
 from tests.annotation.test_perturbing import bring as bring_gold
-from tests.builders import make_item, make_member
+from tests.builders import make_item, make_member, make_resolution
 from tests.judging.archive.builders_archive import make_vetted
 from tests.judging.test_generation_tables import answered, make_prompts, perturbed
 from tests.judging.test_generation_tables import prompts as prompts
@@ -141,7 +141,7 @@ def test_an_export_that_is_packed_tells_after_its_last_row_as_well(
     project: Project, told: list[str], settings: Any, tmp_path: Path, form: str
 ) -> None:
     settings.VAR_DIR = tmp_path
-    make_item(project, "a")
+    make_resolution(make_item(project, "a"))
     lead = make_member(project, role="lead")
     job = jobs.enqueue(
         project, lead, exporting_rows.ExportRequest("items", form, encrypt=form == "jsonl")

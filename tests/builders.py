@@ -202,5 +202,11 @@ def remove_question(lead: Membership, name: str) -> None:
     source = tasktypes.load_sources()[project.task_type.slug]
     fields = re.split(r"(?m)^(?=\[\[fields\]\])", source)
     less = "".join(field for field in fields if f'name = "{name}"' not in field)
-    adapted = versions.parse_source(project, less)
+    adapt_task_type(lead, less)
+
+
+def adapt_task_type(lead: Membership, source: str) -> None:
+    """The project asks what this text says."""
+    project = lead.project
+    adapted = versions.parse_source(project, source)
     assert versions.save_version(project, adapted, member=lead, shown=project.task_type_id)

@@ -10,8 +10,8 @@ from annotation.errors import Refused
 from annotation.labelling import drafts, queue, submissions
 from annotation.labelling.submissions import Submission
 from annotation.models import Draft, Label, Membership, Project
-from annotation.tasktypes import versions
 from tests.builders import (
+    adapt_task_type,
     browser_of,
     make_item,
     make_member,
@@ -174,9 +174,7 @@ def test_half_answers_stand_in_the_form_again(member: Membership) -> None:
 
 def adapt(member: Membership, source: str) -> Membership:
     """The member, whose project has this task type from now on."""
-    adapted = versions.parse_source(member.project, source)
-    shown = member.project.task_type_id
-    assert versions.save_version(member.project, adapted, member=member, shown=shown)
+    adapt_task_type(member, source)
     return Membership.objects.get(pk=member.pk)
 
 

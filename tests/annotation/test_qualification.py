@@ -10,6 +10,7 @@ from annotation.labelling import answer_key, qualification, queue
 from annotation.models import Event, Label, Mark, Membership, Project, Slot
 from annotation.tasktypes import versions
 from tests.builders import (
+    adapt_task_type,
     make_item,
     make_known,
     make_member,
@@ -237,8 +238,7 @@ def test_where_the_question_that_decides_has_no_known_answer_nobody_is_right() -
     answer_key.set_answer(project, item, "practice", known, "The sum is 4.", None)
     lead = make_member(project, role="lead")
     renamed = versions.version_source(project.task_type).replace('"verdict"', '"judgement"')
-    adapted = versions.parse_source(project, renamed)
-    assert versions.save_version(project, adapted, member=lead, shown=project.task_type_id)
+    adapt_task_type(lead, renamed)
     member = reload(make_member(project))
     label = queue.store_label(member, take(member).submission({"judgement": "no_error"}))
     assert qualification.build_lesson(label) is None

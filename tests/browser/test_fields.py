@@ -15,7 +15,7 @@ from tests.browser import screen
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import lose_connection, wait_for
 from tests.browser.test_accessibility import LOOKS, checked, look, violations
-from tests.builders import make_item, make_member, make_project
+from tests.builders import adapt_task_type, make_item, make_member, make_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -394,10 +394,8 @@ def test_what_was_written_without_a_connection_for_a_question_that_is_asked_no_m
     press(page, "1")
     lose_connection(page)
     page.fill("[data-field=explanation] textarea", "It is four.")
-    project = member.project
-    source = versions.version_source(project.task_type).replace(before, after)
-    adapted = versions.parse_source(project, source)
-    versions.save_version(project, adapted, member=member, shown=project.task_type_id)
+    task_type = member.project.task_type
+    adapt_task_type(member, versions.version_source(task_type).replace(before, after))
     page.context.set_offline(False)
     page.reload()
     wait_for(page, "item-1")

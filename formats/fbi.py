@@ -94,8 +94,8 @@ def read_rows(path: Path, limits: Limits) -> Rows:
 def repeats_in_file(key: str, original: str) -> bool:
     """True if an item with this key repeats the original as in the published archive, where both
     have the same id: only so does `read_rows` know it again."""
-    place, _, cdx = original.partition(":")
-    return place == "score-invariant/score_invariant" and key.partition(":")[2] == cdx
+    stem = _STEMS[SCORE_INVARIANT]
+    return original == f"{FILES[stem].folder}/{stem}:{key.partition(':')[2]}"
 
 
 def is_id(text: str) -> bool:

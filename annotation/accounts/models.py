@@ -24,8 +24,7 @@ class AccountManager(UserManager["Account"]):
 
     @classmethod
     def normalize_email(cls, email: str | None) -> str:
-        """Return the address in small letters: so allauth looks for accounts, and would find no
-        other."""
+        """Return the address in small letters, as in which allauth looks for accounts."""
         return (email or "").lower()
 
 

@@ -189,6 +189,7 @@ def save_draft(
     already stored. Of a draft whose label is stored, a correction that was not saved is kept. What
     an earlier draft has for questions that the page does not ask stays in it, and so does its
     correction of an earlier revision.
+
     `version` is that of the draft that the page began with, "" for none, and None if unknown.
     `is_left` is True if nobody looks at the item now.
 

@@ -43,8 +43,8 @@ def tabulate(project: Project, runs: Sequence[Run]) -> list[dict[str, Any]]:
 
     The unit is the item, not the call: if an item has several explanations, such as one per sample,
     each counts as a fraction. The explanations are items of other projects, of those that a lead of
-    this project or a site admin leads. Makes two queries, and four for
-    each audited run with ratings.
+    this project or a site admin leads. Makes two queries, and four for each
+    audited run with ratings.
     """
     found = _count_by_quality(project)
     return [

@@ -5,7 +5,6 @@ A form starts with the member's draft; without a draft, with the member's previo
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -17,17 +16,16 @@ from django.utils import timezone
 
 from annotation import tasktypes
 from annotation.db import transactions
-from annotation.errors import FieldError, Refused, Stale
+from annotation.errors import Refused
 from annotation.items.diffing import stored
 from annotation.items.diffing.difference import FORMER_ALGORITHM
-from annotation.labelling import blind_names, slots, submissions
+from annotation.labelling import blind_names, slots, submissions, unasked
 from annotation.labelling.models.notes import DraftQuerySet
 from annotation.labelling.queue import Offer, claims
 from annotation.labelling.submissions import Submission, SubmissionToken
-from annotation.models import Draft, Item, Label, Membership, Project
-from annotation.tasktypes import TaskType, versions
+from annotation.models import Draft, Item, Label, Membership
+from annotation.tasktypes import TaskType
 from annotation.tasktypes.field_schema import RESERVED
-from annotation.tasktypes.fields import Field
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,10 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
     stale = [data.get(FORMER, ""), "" if fresh else text]
     answers = _answers(data.get("answers", {}), offer, task)
     if task.names_changes(answers):
-        same = data.get(DIFF, FORMER_ALGORITHM) == stored.shown_algorithm(offer.revision)
-        if not (fresh and same):  # their numbers belong to another diff
+        diff = data.get(submissions.DIFF, FORMER_ALGORITHM)
+        if not (
+            fresh and diff == stored.shown_algorithm(offer.revision)
+        ):  # their numbers belong to another diff
             answers = task.without_changes(answers)
     return FormEntries(
         answers=answers,
@@ -97,7 +97,7 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
         text=text if fresh else "",
         note=data.get("note", "") if fresh else "",
         stale_text="\n\n".join(one for one in stale if one and one != current),
-        unasked=_unasked_words(data.get("answers", {}), offer.item.project, task),
+        unasked=unasked.find_words(data.get("answers", {}), offer.item.project, task),
         draft=draft,
     )
 
@@ -112,49 +112,6 @@ def _answers(sent: Mapping[str, list[str]], offer: Offer, task: TaskType) -> dic
     return {name: answer for name, answer in given.items() if answer is not None}
 
 
-def _unasked_words(sent: Mapping[str, list[str]], project: Project, task: TaskType) -> str:
-    """What was written for questions that only earlier versions of the task type ask, each below
-    its title."""
-    left = {name: values for name, values in sent.items() if not _is_asked(task, name, values)}
-    if not left:
-        return ""
-    former = [tasktypes.load_version(one) for one in versions.project_versions(project)]
-    asked = {
-        name: next((f for one in former if (f := one.field(name)) and f.is_written), None)
-        for name in left
-    }
-    return "\n\n".join(
-        f"{field.title}\n{text}"
-        for name, field in asked.items()
-        if field
-        for text in left[name]
-        if text
-    )
-
-
-def _is_asked(task: TaskType, name: str, values: list[str]) -> bool:
-    """True if the task has a field with the input of this name, which takes such values: a question
-    that was not answered yet may have got another kind."""
-    field = _field_of(task, name)
-    if field is None or field.is_written:
-        return field is not None
-    post = QueryDict(mutable=True)
-    for value in values:  # one of several options may have been removed
-        post[name] = value
-        given = field.from_post(post)
-        if field.marks_texts or field.per_change:  # in JSON, and perhaps not complete
-            return not isinstance(given, str)
-        with suppress(FieldError):
-            field.clean(given)
-            return True
-    return False
-
-
-def _field_of(task: TaskType, name: str) -> Field | None:
-    """The field with the input of this name; None if the task has no such field."""
-    return task.field(name.partition(".")[0])
-
-
 # The maximum length of a text, plus room for the answers.
 MAX_LENGTH = 1_200_000
 MAX_DRAFTS = 500
@@ -162,8 +119,6 @@ MAX_DRAFTS = 500
 # not be added up.
 MAX_TOTAL_LENGTH = 20_000_000
 TEXT_NAMES = ("comment", "text", "note")
-# In a draft, the algorithm of the diff whose changes its answers number.
-DIFF = "diff"
 # In a draft, the correction of an earlier revision, which is no correction of the present one.
 FORMER = "former"
 
@@ -199,7 +154,7 @@ def save_draft(
     """
     begun = _tidy(data)
     item, token = _shown_item(member, shown)
-    origin = {DIFF: token.diff, submissions.PAGE: submissions.digest_token(shown.key)}
+    origin = {submissions.DIFF: token.diff, submissions.PAGE: submissions.digest_token(shown.key)}
     with transactions.transact():
         # Drafts and labels that come at the same moment wait for each other.
         claims.lock_member(member)
@@ -209,7 +164,8 @@ def save_draft(
                 return None
         before = find_draft(member, item)
         if before:
-            begun = _with_unasked(begun, before, member, token) | _former_correction(before, token)
+            begun = unasked.keep_answers(begun, before, member, token)
+            begun |= _former_correction(before, token)
         if version is not None and before and before.version != version:
             task = tasktypes.load_task_type(member.project)
             words = _words_of(task, before.data)
@@ -232,32 +188,6 @@ def save_draft(
     return draft
 
 
-def _with_unasked(
-    begun: dict[str, Any], before: Draft, member: Membership, token: SubmissionToken
-) -> dict[str, Any]:
-    """The draft with what the one before has for questions that the page with this token does not
-    ask: those of another version of the task type or, at a first look, of the second look, where
-    texts are corrected, too."""
-    task, data = submissions.load_asked_task(member, token), before.data
-    of_second = {field.name for field in task.fields} if token.blind else frozenset()
-    is_of_texts = before.revision == token.revision
-    is_of_diff = is_of_texts and data.get(DIFF, FORMER_ALGORITHM) == token.diff
-
-    def stays(name: str, values: list[str]) -> bool:
-        field = _field_of(task, name)
-        if not is_of_diff and _numbers_changes(field, name):
-            return False
-        if field is None or field.name not in of_second:
-            return not _is_asked(task, name, values)
-        return True
-
-    left = {name: said for name, said in data.get("answers", {}).items() if stays(name, said)}
-    kept = {"answers": left | begun.get("answers", {})} if left else {}
-    if token.blind and is_of_texts:
-        kept |= {name: data[name] for name in ("text", "note") if name in data}
-    return begun | kept
-
-
 def _former_correction(before: Draft, token: SubmissionToken) -> dict[str, str]:
     """What the draft before corrects in a revision that is older than that of the page."""
     data, former = before.data, before.data.get(FORMER, "")
@@ -266,12 +196,6 @@ def _former_correction(before: Draft, token: SubmissionToken) -> dict[str, str]:
         if "text" in data and words not in former:
             former = f"{former}\n\n{words}".strip("\n")
     return {FORMER: former} if former else {}
-
-
-def _numbers_changes(field: Field | None, name: str) -> bool:
-    """True if the input of this name is about a single change of the texts, or may have been before
-    its question was removed."""
-    return field.per_change if field else "." in name
 
 
 def save_refused_form(member: Membership, sent: QueryDict) -> bool:
@@ -296,7 +220,7 @@ def save_refused_form(member: Membership, sent: QueryDict) -> bool:
         left["answers"] = {
             name: values
             for name, values in answers.items()
-            if not _numbers_changes(_field_of(task, name), name)
+            if not unasked.numbers_changes(task, name)
         }
     try:
         kept = save_draft(member, shown, {**left, **filled})
@@ -311,29 +235,6 @@ def form_words(member: Membership, sent: QueryDict) -> str:
     return "\n\n".join(_words_of(task, _form_data(sent)))
 
 
-def removed_words(member: Membership, sent: QueryDict) -> str:
-    """What is written in fields of a form that the task type no longer has."""
-    removed = {field.name: sent.getlist(field.name) for field in _removed_fields(member, sent)}
-    task = submissions.find_asked_task(member, sent.get("key", ""))
-    return "\n\n".join(_words_of(task, {"answers": removed}))
-
-
-def check_questions(member: Membership, sent: QueryDict) -> None:
-    """Raise `Stale` for a form that answers questions which the task type no longer has: nothing
-    that is stored would keep these answers."""
-    if any(field.from_post(sent) is not None for field in _removed_fields(member, sent)):
-        raise Stale(
-            "A lead has changed the questions since this page was loaded. Answer those of today."
-        )
-
-
-def _removed_fields(member: Membership, sent: QueryDict) -> list[Field]:
-    """The fields of the task type as the page of this form asked it that are asked no more."""
-    task = submissions.find_asked_task(member, sent.get("key", ""))
-    today = tasktypes.load_task_type(member.project)
-    return [field for field in task.fields if today.field(field.name) is None]
-
-
 def _form_data(sent: QueryDict) -> dict[str, Any]:
     answers = {name: sent.getlist(name) for name in sent if name not in RESERVED}
     return {"answers": answers} | {name: sent.get(name, "") for name in TEXT_NAMES}
@@ -346,7 +247,7 @@ def move_to_revision(member: Membership, item: Item, revision: int, sent: Submis
     if draft is None or not sent.knows(draft):
         return
     left = {name: said for name, said in draft.data.items() if name not in ("text", "note")}
-    if not left.keys() - {DIFF, submissions.PAGE}:
+    if not left.keys() - {submissions.DIFF, submissions.PAGE}:
         delete_draft(member, item)
         return
     draft.data, draft.revision = left, revision
@@ -359,7 +260,7 @@ def restore_from_label(member: Membership, label: Label, answers: Mapping[str, l
     begun = _tidy({"answers": answers, "comment": label.comment})
     if not begun:
         return
-    begun[DIFF] = stored.shown_algorithm(label.revision)
+    begun[submissions.DIFF] = stored.shown_algorithm(label.revision)
     draft, _ = Draft.objects.get_or_create(
         member=member,
         item=label.item,

@@ -29,6 +29,8 @@ SALT = "queue.offer"
 LENGTH = 160
 # In a draft, the digest of the key of the page that wrote it.
 PAGE = "page"
+# In a draft, the algorithm of the diff whose changes its answers number.
+DIFF = "diff"
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def keep(member: Membership, offer: queue.Offer, **data: object) -> Draft | None
 
 def kept() -> dict[str, object]:
     """What the one draft holds, without what it knows of its page."""
-    own = (drafts.DIFF, submissions.PAGE)
+    own = (submissions.DIFF, submissions.PAGE)
     return {name: said for name, said in Draft.objects.get().data.items() if name not in own}
 
 

@@ -115,7 +115,7 @@ def test_a_draft_of_another_diff_keeps_all_but_the_answers_to_single_changes(
     drafts.save_draft(member, offer.submission(), {"answers": begun, "comment": "hm"})
     assert drafts.load_entries(member, offer, task).answers == answers()
     draft = Draft.objects.get()
-    Draft.objects.update(data=draft.data | {drafts.DIFF: FORMER_ALGORITHM})
+    Draft.objects.update(data=draft.data | {submissions.DIFF: FORMER_ALGORITHM})
     found = drafts.load_entries(member, offer, task)
     assert (found.answers, found.comment) == ({"choice": "valid"}, "hm")
 

@@ -31,6 +31,8 @@ FORM_PROPERTIES = {
     "contains",
     "dataset",
     "elements",
+    "hidden",
+    "id",
     "matches",
     "remove",
     "submit",

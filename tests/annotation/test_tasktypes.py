@@ -246,6 +246,10 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
         "field 2, name: is 'dataset', which forms of a browser use",
     ),
     (
+        {"+": [{**FIELD, "name": "hidden", "choices": GOOD_BAD}]},
+        "field 2, name: is 'hidden', which forms of a browser use",
+    ),
+    (
         {"+": [{**FIELD, "choices": GOOD_BAD, "when": {"field": "x", "values": ["y"]}}]},
         "field 2, when: 'x' is not a field above",
     ),

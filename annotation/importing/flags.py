@@ -10,7 +10,7 @@ from typing import Any
 from perturbers import flags as rules
 
 # The titles of all rules; the first two rules apply to every item, the others only to generated
-# items, and the last only to those that say the same as another in other words.
+# items, and the last two only to those that a model generated from another item.
 FLAG_TITLES = {
     "identical": "Identical",
     "white-space-only": "White space only",
@@ -21,9 +21,12 @@ FLAG_TITLES = {
     "truncated": "Ends abruptly",
     "duplicate": "Duplicate",
     "numbers": "Numbers differ",
+    "outdated": "Source corrected",
 }
 NUMBERS = "numbers"
 _NUMBERS_REASON = "A number of the original text is missing."
+OUTDATED = "outdated"
+_OUTDATED_REASON = "The texts from which it was generated were corrected before it was imported."
 DUPLICATE = "duplicate"
 _DUPLICATE_REASON = "Another item with the same source question has the same answer."
 _UNKNOWN_REASON = "The current rules do not find a reason in the shown texts."
@@ -57,7 +60,7 @@ def explain_flags(
 ) -> list[tuple[str, str]]:
     """Return the title and the reason of each flag of an item with these texts."""
     seen = {one.rule: one.reason for one in _apply_rules(texts, compared, category)}
-    seen |= {DUPLICATE: _DUPLICATE_REASON, NUMBERS: _NUMBERS_REASON}
+    seen |= {DUPLICATE: _DUPLICATE_REASON, NUMBERS: _NUMBERS_REASON, OUTDATED: _OUTDATED_REASON}
     return [(FLAG_TITLES.get(flag, flag), seen.get(flag, _UNKNOWN_REASON)) for flag in flags]
 
 

@@ -25,7 +25,10 @@ GOLD_SHARE, DEFAULT_SHARE = 25, 100
 FLAGS = flags.FLAG_TITLES
 # Items with one of the first three flags have nothing to label. A lead should first check items
 # with one of the other flags.
-DEFAULT_FLAGS = ("identical", "white-space-only", "empty", "claim", "bound", "numbers")
+DEFAULT_FLAGS = (
+    *("identical", "white-space-only", "empty", "claim", "bound"),
+    *(flags.NUMBERS, flags.OUTDATED),
+)
 PREVIEW_ROWS = 3
 # Longer texts are cut after this number of characters.
 MAX_TEXT_LENGTH = 6_000

@@ -8,9 +8,9 @@ from annotation import tasktypes
 from annotation.generation.generated_items import GeneratedText
 from annotation.importing.comparison import LANGUAGE_FIELD
 from annotation.importing.exported_rows import DerivedRow
-from annotation.importing.flags import NUMBERS
+from annotation.importing.flags import NUMBERS, OUTDATED
 from annotation.items.rendering.sheet import ORIGINALS_FIELD
-from annotation.models import Project
+from annotation.models import Project, Revision
 from annotation.tasktypes import TaskType
 from judging.errors import Refused
 from judging.models import Outcome, Reading, Run
@@ -54,6 +54,7 @@ class GeneratedReply(NamedTuple):
     cluster: str
     fields: Mapping[str, Any]
     dose: int | None
+    current_revision: int
     revision: int
     texts: Mapping[str, Any]
     sample: int
@@ -151,7 +152,7 @@ def build_rows(run: Run, target: Project) -> Iterator[DerivedRow]:
             values,
             parent=said.key if here else "",
             dose=said.dose if strategy.translates else None,
-            flags=_compare_with_source(run, said, parts),
+            flags=(*_compare_with_source(run, said, parts), *_flag_outdated(run, said, parts)),
         )
 
 
@@ -176,6 +177,7 @@ def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
     columns = (
         item,
         *(f"{item}__{name}" for name in GeneratedReply._fields[1:8]),
+        f"{item}__revision_number",
         f"{call}__outcome__revision__number",
         f"{call}__outcome__revision__texts",
         f"{call}__sample",
@@ -251,6 +253,19 @@ def _compare_with_source(
         return ()
     lacking = any(lacks_numbers(*map(draws.join_text, pair)) for pair in pairs)
     return (NUMBERS,) if lacking else ()
+
+
+def _flag_outdated(run: Run, said: GeneratedReply, parts: Mapping[str, Any]) -> tuple[str, ...]:
+    """The flag of a text whose item has or translates a text of the source item that was corrected
+    since, such as a wrong gold answer."""
+    if said.revision == said.current_revision or _makes_prompts(run):
+        return ()
+    strategy = run.pinned_strategy()
+    used = {*said.texts}
+    if not (strategy.translates or strategy.rewords):
+        used -= parts.keys()  # replaced by the reply
+    now = Revision.objects.get(item=said.item, number=said.current_revision).texts
+    return (OUTDATED,) if any(now.get(name) != said.texts[name] for name in used) else ()
 
 
 def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
 from annotation.generation import release
 from annotation.items.rendering.sheet import ReadingPreferences, build_original_sheets
+from annotation.labelling import gold_correction
 from annotation.models import Item, Project, Resolution, Slot
 from annotation.tasktypes import load_task_type
 from judging.errors import Refused
-from judging.generation import bring_in
+from judging.generation import bring_in, choices
 from judging.generation.bring_in import BringInRequest
 from judging.generation.views import board
 from judging.models import Reading, Run
@@ -27,7 +29,7 @@ from judging.strategies import StrategyError, frames, from_definition, load_all,
 from judging.strategies.frames import CallSpec
 from judging.strategies.replies import outputs
 from judging.strategies.replies.unusable_texts import find_cause
-from tests.builders import make_item, make_member, make_project
+from tests.builders import make_item, make_member, make_project, make_revision
 from tests.judging.builders_judging import (
     answer_as,
     api_client,
@@ -561,3 +563,42 @@ def test_a_question_that_reads_well_may_stay_and_numbers_must(
 def test_only_a_generator_of_inputs_rewords() -> None:
     with pytest.raises(StrategyError, match="only the frame input"):
         from_definition(load_all()["generate-gold"].definition | {"rewords": True})
+
+
+@pytest.mark.django_db
+def test_a_translation_of_texts_that_were_corrected_since_waits_for_a_lead(
+    project: Project,
+) -> None:
+    """Otherwise the error that somebody reported in the gold answer would go to people again."""
+    for key in ("one", "two"):
+        make_item(project, key, texts=TEXTS, cluster=key)
+    run = translated(project, SAID, SAID)
+    gold_correction.correct_gold(
+        make_member(project, "lead"),
+        item_key="one",
+        revision=1,
+        gold=[GOLD.replace("house", "garden")],
+        now=timezone.now(),
+    )
+    held = release.ReleasePolicy(aside=frozenset(choices.DEFAULT_FLAGS))
+    done = bring_in.bring_in_replies(BringInRequest(run, project, held), None)
+    assert (done.opened, done.waiting) == (1, 1)
+    assert [made.flags for made in made_of(project)] == [["outdated"], []]
+
+
+@pytest.mark.django_db
+def test_a_text_that_a_generated_item_does_not_have_may_be_corrected_meanwhile(
+    project: Project,
+) -> None:
+    item = make_item(project, "one", texts=TEXTS)
+    run = make_run(project, make_endpoint(NOBODY), "generate-number-errors")
+    lifecycle.plan_calls(run)
+    answer_as(run, lambda body: json.dumps(
+        {"perturbed": GOLD.replace("8", "7"), "claim": "8 became 7.", "rationale": "x"}
+    ))  # fmt: skip
+    lifecycle.finish_if_done(run)
+    texts = item.revision().texts
+    make_revision(item, texts | {"perturbed": GOLD.replace("8", "5")})
+    run.refresh_from_db()
+    bring_in.bring_in_replies(BringInRequest(run, project, ALL), None)
+    assert [made.flags for made in made_of(project)] == [[]]

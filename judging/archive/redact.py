@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from annotation.exporting import history_tables
+from annotation.items.rendering.sheet import ORIGINALS_FIELD
 from annotation.models import Project
 from annotation.reports.grouping import MAX_LENGTH
 from annotation.tasktypes.fields import Field
@@ -75,9 +76,12 @@ def mask_text(scope: ArchiveScope, texts: Any) -> Any:
 
 
 def mask_fields(scope: ArchiveScope, fields: Any) -> Any:
-    """Return the fields of an item. If the project is sealed, each text that is too long to name a
-    group of items is made unreadable. No figure has such a text."""
-    return _mask_long(scope, fields) if scope.is_sealed else fields
+    """Return the fields of an item. The texts from which it was translated are made unreadable. If
+    it was generated or the project is sealed, so is each text that is too long to name a group of
+    items. No figure has such a text."""
+    if ORIGINALS_FIELD in fields:
+        fields = fields | {ORIGINALS_FIELD: mask_text(scope, fields[ORIGINALS_FIELD])}
+    return _mask_long(scope, fields) if scope.is_sealed or "generator" in fields else fields
 
 
 def _mask_long(scope: ArchiveScope, value: Any) -> Any:

@@ -29,7 +29,7 @@ from judging.strategies import StrategyError, frames, from_definition, load_all,
 from judging.strategies.frames import CallSpec
 from judging.strategies.replies import outputs
 from judging.strategies.replies.unusable_texts import find_cause
-from tests.builders import make_item, make_member, make_project, make_revision
+from tests.builders import make_item, make_member, make_project, make_resolution, make_revision
 from tests.judging.builders_judging import (
     answer_as,
     api_client,
@@ -493,6 +493,25 @@ def test_figures_can_be_grouped_by_the_language_and_are_archived_with_it(
     with zipfile.ZipFile(tmp_path / "all.zip") as archive:
         held = b"".join(archive.read(name) for name in archive.namelist())
     assert b"translated_from" in held
+
+
+@pytest.mark.django_db
+def test_an_archive_without_texts_has_none_of_those_that_were_translated(
+    project: Project, tmp_path: Path
+) -> None:
+    one = make_item(project, "one", texts=TEXTS)
+    run = translated(project, SAID)
+    bring_in.bring_in_replies(BringInRequest(run, project, ALL), None)
+    [made] = made_of(project)
+    for item in (one, made):
+        make_resolution(item)
+    judged = make_judged(project, [(one, "detected"), (made, "undetected")])
+    call_command("freeze_results", project="fbi", run=[judged.number],
+                 output=tmp_path / "all.zip", stdout=StringIO(), verbosity=0)  # fmt: skip
+    with zipfile.ZipFile(tmp_path / "all.zip") as archive:
+        held = b"".join(archive.read(name) for name in archive.namelist()).decode()
+    assert "before_translation" in held
+    assert not [text for text in (*TEXTS.values(), *SAID.values()) if text and text in held]
 
 
 # Rewording

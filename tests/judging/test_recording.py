@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from annotation.models import Event, Item, Project
+from annotation.models import Event, Item, Project, Resolution
 from formats.rows import Row
 from judging.evaluators import endpoints
 from judging.models import Call, Endpoint, Outcome, Reading, Reply, Request, Run
@@ -30,6 +30,7 @@ from tests.builders import (
     make_member,
     make_project,
     make_resolution,
+    make_revision,
 )
 from tests.judging.builders_judging import (
     make_endpoint,
@@ -124,6 +125,20 @@ def test_requests_replies_and_both_readings_are_on_record(project: Project, tmp_
     second = Reading.objects.filter(reply__request__calls__outcome__item__key="item-2")
     assert dict(second.values_list("path", "value")) == {"stored": "error", "pattern": "no_error"}
     assert Call.objects.count() == 4
+
+
+def test_a_reply_to_texts_that_were_corrected_since_is_refused(
+    project: Project, tmp_path: Path
+) -> None:
+    """It would count as a verdict on the corrected texts."""
+    item = Item.objects.get(key="item-2")
+    revision = make_revision(item, {"input": "q", "response": "r"})
+    Resolution.objects.filter(item=item).update(revision=revision)
+    rows = [row | {"revision": 1} for row in ROWS]
+    said = refused(written(tmp_path, *rows))
+    assert "line 2, revision: is 1, but the texts are at revision 2." in said
+    rows[1] |= {"revision": 2}
+    assert "4 replies recorded in 1 run" in imported(written(tmp_path, *rows))
 
 
 def test_an_items_first_reply_is_noted(project: Project, tmp_path: Path) -> None:

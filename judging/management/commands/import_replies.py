@@ -32,8 +32,8 @@ class Command(BaseCommand):
         "Create runs from existing replies without calling an evaluator: study 001's published "
         "detectors (one file, the folder or its zip), output and error files of an OpenAI batch "
         "(custom_id: the item's key, or KEY|ROLE|ORDER|SAMPLE), or JSON Lines with item, text "
-        "and / or value (one) or values (by metric), and optionally role, order, axis, sample, "
-        "finish, model, tokens_in, tokens_out, tokens_cached, tokens_reasoning, thinking, "
+        "and / or value (one) or values (by metric), and optionally revision, role, order, axis, "
+        "sample, finish, model, tokens_in, tokens_out, tokens_cached, tokens_reasoning, thinking, "
         "cause. If one row is bad, nothing is imported. "
         "Importing a file again adds nothing."
     )

@@ -120,8 +120,27 @@ def _check_part(part: RecordedPart, run: Run, bad: list[BadRow]) -> CheckedPart 
     drawn = _draw_items(run.project, strategy, judged)
     there = {(place["key"], place["axis"]) for place in drawn.places}
     lost = [one.transcripts[0] for place, one in judged.items() if place not in there]
-    bad += _explain_lost(run.project, lost)
-    return None if lost or not judged else CheckedPart(part, strategy, run, drawn, judged)
+    outdated = _find_outdated(run.project, part.transcripts)
+    bad += [*_explain_lost(run.project, lost), *outdated]
+    return (
+        None if lost or outdated or not judged else CheckedPart(part, strategy, run, drawn, judged)
+    )
+
+
+def _find_outdated(project: Project, transcripts: Sequence[Transcript]) -> list[BadRow]:
+    """Return the rows that name another revision than that of the item's texts now."""
+    told = [one for one in transcripts if one.revision is not None]
+    items = Item.objects.in_project(project).filter(key__among={one.item for one in told})
+    now = dict(items.values_list("key", "revision_number"))
+    return [
+        one.bad(
+            "revision",
+            f"is {one.revision}, but the texts are at revision {now[one.item]}. Judge these texts, "
+            "or leave the row out.",
+        )
+        for one in told
+        if one.item in now and now[one.item] != one.revision
+    ]
 
 
 def _draw_items(

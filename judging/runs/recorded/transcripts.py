@@ -58,14 +58,17 @@ class Transcript:
 
     `text` is None if it was not kept. `stored` is the value that somebody else read in the text,
     None if the row has no value. A value off the scale is not a reading; it is kept in `off_scale`.
-    If the reply is missing, there is a `cause` and no text. `decided` is the verdict over all
-    replies about the item, as a tuple of length one, or () if the row has no such verdict.
+    If the reply is missing, there is a `cause` and no text. `revision` is the number of the
+    revision of the item's texts that the reply is about, None if the row does not say. `decided` is
+    the verdict over all replies about the item, as a tuple of length one, or () if the row has no
+    such verdict.
     """
 
     row: Row
     item: str
     spec: CallSpec
     sample: int
+    revision: int | None = None
     text: str | None = None
     finish: str = "stop"
     model: str = ""
@@ -113,6 +116,7 @@ def _parse_row(row: Row, strategy: Strategy) -> Transcript:
         item=_item(values),
         spec=_spec(values, strategy),
         sample=_whole(values, "sample", MAX_SAMPLES),
+        revision=_optional_whole(values, "revision"),
         decided=_parse_decided(values, "decided") if "decided" in values else (),
     )
     if told.decided and strategy.frame != "detection":
@@ -139,10 +143,10 @@ def _parse_result(told: Transcript, values: Mapping[str, Any], strategy: Strateg
         thinking=outputs.strip_unstorable(thinking),
         finish=_word(values, "finish") or "stop",
         model=_word(values, "model"),
-        tokens_in=_tokens(values, "tokens_in"),
-        tokens_out=_tokens(values, "tokens_out"),
-        tokens_cached=_tokens(values, "tokens_cached"),
-        tokens_reasoning=_tokens(values, "tokens_reasoning"),
+        tokens_in=_optional_whole(values, "tokens_in"),
+        tokens_out=_optional_whole(values, "tokens_out"),
+        tokens_cached=_optional_whole(values, "tokens_cached"),
+        tokens_reasoning=_optional_whole(values, "tokens_reasoning"),
         cause=cause if text is None else "",
         **_parse_stored(values, strategy, cause),
     )
@@ -221,7 +225,14 @@ def _parse_vote(row: Row, strategy: Strategy) -> Transcript:
     if "text" in values:
         raise _FaultError("text", "is one reply, but a vote needs several. Leave it out.")
     decided = _parse_decided(values, "decided" if "decided" in values else "value")
-    return Transcript(row=row, item=_item(values), spec=CallSpec(""), sample=0, decided=decided)
+    return Transcript(
+        row=row,
+        item=_item(values),
+        spec=CallSpec(""),
+        sample=0,
+        revision=_optional_whole(values, "revision"),
+        decided=decided,
+    )
 
 
 def _parse_decided(values: Mapping[str, Any], name: str) -> tuple[str | None, ...]:
@@ -277,5 +288,5 @@ def _whole(values: Mapping[str, Any], name: str, most: int) -> int:
     return number
 
 
-def _tokens(values: Mapping[str, Any], name: str) -> int | None:
+def _optional_whole(values: Mapping[str, Any], name: str) -> int | None:
     return None if values.get(name) is None else _whole(values, name, 2**31)

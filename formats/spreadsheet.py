@@ -30,8 +30,8 @@ def convert(path: Path, limits: Limits, add_note: Callable[[str], object]) -> It
     leading zeros if the format of the cell asks for them; dates in ISO format. A formula becomes
     its stored result, which is blank if the program that wrote the file stored none. Raises
     FormatError for a file that is no workbook or unpacks to more than the limits allow, for an
-    empty sheet, for a value in a column without a name, and for merged cells: the file has their
-    value once, so that the other rows would lack it.
+    empty sheet, for a value in a column without a name, for the error of a formula, and for merged
+    cells: the file has their value once, so that the other rows would lack it.
     """
     if not zipfile.is_zipfile(path):
         raise FormatError(
@@ -54,6 +54,11 @@ def convert(path: Path, limits: Limits, add_note: Callable[[str], object]) -> It
     sheet.reset_dimensions()
     width = 0
     for number, row in enumerate(sheet.iter_rows(), start=1):
+        if failed := next((cell for cell in row if cell.data_type == "e"), None):
+            raise FormatError(
+                f"{path.name}, row {number}: has the error {failed.value} in column "
+                f"{get_column_letter(failed.column)}. Correct or clear this cell."
+            )
         cells = [_text(cell) for cell in row]
         while cells and not cells[-1]:
             cells.pop()

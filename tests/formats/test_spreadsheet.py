@@ -85,6 +85,12 @@ def test_merged_cells_are_refused_as_the_other_rows_would_lack_their_value(tmp_p
         read(path)
 
 
+def test_the_error_of_a_formula_is_no_text(tmp_path: Path) -> None:
+    path = book(tmp_path / "a.xlsx", ["key", "prompt"], ["a", "#N/A?"], ["b", "#N/A"])
+    with pytest.raises(FormatError, match=r"row 3: has the error #N/A in column B\. Correct"):
+        read(path)
+
+
 def test_sheets_that_are_not_read_are_told(tmp_path: Path) -> None:
     path = book(tmp_path / "a.xlsx", ["key"], ["a"], Notes=[["x"]], Key=[["y"]])
     told = unpacking.unpack(path, ".xlsx", tmp_path / "rows.csv", DEFAULT_LIMITS)

@@ -333,6 +333,32 @@ def test_a_label_is_confirmed_by_one_key_and_another_contested(
     expect(page.locator('#contest input[value="score-invariant"]')).to_be_checked()
 
 
+@pytest.mark.parametrize("blind", [False, True])
+def test_the_way_back_from_an_answer_leads_to_the_next_item_without_that_answer(
+    open_page: OpenPage, judge: Membership, blind: bool
+) -> None:
+    """Browsers fill in the forms of an address again as they were left."""
+    project = judge.project
+    project.overlap, project.verify, project.verify_blind = 1, True, blind
+    project.save()
+    member = make_member(project)
+    for key in ("1", "2"):
+        make_item(project, key, slots=1)
+        say(member, take(member))
+    page = opened(open_page, judge, "verify")
+    page.keyboard.press("x")
+    page.keyboard.press("3")
+    if not blind:
+        page.keyboard.type("Nobody would mind.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('#panel[data-item="2"][data-ready]')
+    page.go_back()
+    page.wait_for_selector('#panel[data-item="2"][data-ready]')
+    expect(page.locator("#contest [data-field] input:checked")).to_have_count(0)
+    if not blind:
+        expect(page.locator("#contest textarea")).to_have_value("")
+
+
 def test_what_was_added_to_a_refused_contest_is_there_later(
     open_page: OpenPage, judge: Membership
 ) -> None:

@@ -8,7 +8,8 @@ from django.urls import reverse
 from playwright.sync_api import Page, Response, expect
 
 from annotation.accounts.keymap import DEFAULT_KEYS
-from annotation.models import Draft, Label, Membership, Revision
+from annotation.models import Draft, Label, Membership, Revision, Slot
+from annotation.projects import guidelines
 from tests.browser.conftest import OpenPage
 from tests.browser.screen import (
     choices,
@@ -20,7 +21,7 @@ from tests.browser.screen import (
     with_items,
 )
 from tests.browser.test_accessibility import violations
-from tests.builders import TEXTS, make_guidelines, make_item, make_member, make_project
+from tests.builders import TEXTS, make_guidelines, make_item, make_member, make_project, say, take
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -297,3 +298,39 @@ def test_a_comment_that_could_not_be_sent_says_so_and_stays(
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_role("alert")).to_contain_text("Not sent")
     assert page.get_by_label("Write a comment").input_value() == "See item-02."
+
+
+def test_the_way_back_leads_to_another_item_without_what_was_written_on_the_former_one(
+    open_page: OpenPage, member: Membership
+) -> None:
+    """Browsers fill in the forms of an address again as they were left."""
+    page = with_typed_text(open_page, member)
+    page.keyboard.press("c")
+    page.keyboard.type("Of the first item.")
+    page.goto(reverse("my-items", args=[member.project.slug]))
+    Slot.objects.filter(item__key="item-01").update(state="open", member=None, held_until=None)
+    other = make_member(member.project)
+    say(other, take(other))
+    page.go_back()
+    wait_for(page, "item-02")
+    expect(page.locator("#correct-text")).to_have_value(TEXTS["perturbed"])
+    expect(page.locator("#comment")).to_have_value("")
+    draft = Draft.objects.get()
+    assert (draft.item.key, draft.data["text"]) == ("item-01", TYPED)
+    assert draft.data["comment"] == "Of the first item."
+
+
+def test_the_way_back_to_the_editor_of_the_guidelines_shows_what_another_lead_has_published(
+    open_page: OpenPage,
+) -> None:
+    """With the text as it was left, the number of the new version would hide that it is older."""
+    project = make_project()
+    make_guidelines(project)
+    lead, other = make_member(project, "lead"), make_member(project, "lead")
+    page = open_page(lead.account, reverse("guidelines-edit", args=[project.slug]))
+    page.fill("#id_text", "Read both answers twice.")
+    page.get_by_role("button", name="Publish").click()
+    expect(page.locator(".messages")).to_contain_text("Version 2 published.")
+    guidelines.publish(project, "Read both answers aloud.", {}, "", other, base=2)
+    page.go_back()
+    expect(page.locator("#id_text")).to_have_value("Read both answers aloud.")

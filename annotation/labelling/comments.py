@@ -39,7 +39,7 @@ def load_comments(member: Membership, item: Item, *, now: datetime) -> list[Comm
     """
     found = comments_on(member, item)
     visibility.record_seen(member, item, now=now)
-    thread = [*found.for_page(), *_commented_labels(member, item)]
+    thread = [*found.for_page(member), *_commented_labels(member, item)]
     return sorted(thread, key=lambda entry: entry.created_at)
 
 
@@ -91,7 +91,7 @@ def load_readable(member: Membership, found: Iterable[Comment], *, now: datetime
 
     If there are comments by others on an item, the member's later labels of it count as informed.
     """
-    comments = number_comments(found)
+    comments = number_comments(found, Comment.objects.shown_to(member))
     others = {comment.item_id for comment in comments if comment.member_id != member.pk}
     visibility.record_all_seen(member, others, now=now)
     return comments
@@ -117,11 +117,12 @@ def add_comment(member: Membership, item: Item, text: str, *, now: datetime) -> 
 
 def withdraw_comment(member: Membership, item: Item, number: int, *, now: datetime) -> Comment:
     """Withdraw a comment: members their own, leads any. The comment is kept but no longer shown.
+    `number` counts the comments that the member could ever see; the event has its number among all.
 
     Raises `TooEarly` and `Refused`.
     """
     with transactions.transact():
-        comment = Comment.objects.called(item, number)
+        comment = Comment.objects.shown_to(member).called(item, number)
         own = comment is not None and comment.member_id == member.pk
         if not own and not visibility.may_see(member, item):
             # Otherwise the errors below would reveal how many comments there are.
@@ -132,12 +133,13 @@ def withdraw_comment(member: Membership, item: Item, number: int, *, now: dateti
             raise Refused("Only its author or a lead can withdraw a comment.")
         if comment.withdrawn_at is None:
             comment.withdraw(now)
+            number_comments([comment], Comment.objects.all())
             Event.record(
                 "withdraw comment",
                 item.key,
                 project_id=item.project_id,
                 member_id=member.pk,
-                number=number,
+                number=comment.number,
                 author=comment.member.alias,
             )
     return comment

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from annotation.errors import Refused, TooEarly
 from annotation.labelling import answer_key, comments, queue
-from annotation.models import Comment, Item, Label, Membership, Stage
+from annotation.models import Comment, Event, Item, Label, Membership, Stage
 from tests.builders import make_item, make_known, make_member, make_project, say, take
 
 pytestmark = pytest.mark.django_db
@@ -102,6 +102,16 @@ def test_comments_of_other_annotators_do_not_tell_a_control_item() -> None:
     write(lead, probe, "@Bob: eight."), write(bob, probe, "Yes.")
     assert read(bob, probe) == ["@Bob: eight.", "Yes."]
     assert read(lead, probe) == ["@Bob, six?", "@Bob: eight.", "Yes."]
+    shown = comments.load_comments(bob, probe, now=timezone.now())
+    assert [comment.number for comment in shown] == [1, 2]
+    listed = comments.load_readable(bob, comments.project_comments(bob), now=timezone.now())
+    assert [comment.number for comment in listed] == [2, 1]
+    with pytest.raises(Refused, match="no longer exists"):
+        comments.withdraw_comment(bob, probe, 3, now=timezone.now())
+    comments.withdraw_comment(bob, probe, 2, now=timezone.now())
+    assert read(lead, probe) == ["@Bob, six?", "@Bob: eight."]
+    assert Event.objects.get(kind="withdraw comment").data == {"number": 3, "author": "Bob"}
+    write(bob, probe, "Yes.")
     answer_key.release_item(probe, lead)
     assert len(read(bob, probe)) == 3
 

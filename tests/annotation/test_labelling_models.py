@@ -109,9 +109,9 @@ def test_comments_go_by_their_numbers_also_when_one_before_was_taken_back(
     assert [ordered.called(item, number) for number in (-1, 0, 1, 2, 3)] == [
         None, None, first, later, None,
     ]  # fmt: skip
-    listed = Comment.objects.of_item(item).for_page()
+    listed = Comment.objects.of_item(item).for_page(member)
     assert [(one.pk, one.number) for one in listed] == [(later.pk, 2)]
-    assert [one.number for one in Comment.objects.for_page()] == [1, 1, 2]
+    assert [one.number for one in Comment.objects.for_page(member)] == [1, 1, 2]
     assert set(Comment.objects.in_project(project)) == {later, other}
 
 

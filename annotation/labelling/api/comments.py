@@ -25,7 +25,8 @@ ITEM_PARAMETER = OpenApiParameter(
 
 
 class CommentSerializer(serializers.Serializer[Comment]):
-    """A comment on an item. `number` is its position among all comments that the item ever had."""
+    """A comment on an item. `number` is its position among all comments on the item that you could
+    ever see."""
 
     item = serializers.CharField(source="item.key")
     number = serializers.IntegerField()

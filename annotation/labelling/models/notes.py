@@ -63,13 +63,15 @@ class CommentQuerySet(models.QuerySet[Any]):
     def of_others_than(self, member_id: int) -> CommentQuerySet:
         return self.exclude(member_id=member_id)
 
-    def for_page(self) -> list[Any]:
-        """These comments, oldest first, each with its `number` among all comments that the item
-        ever had."""
-        return number_comments(self.order_by("created_at", "pk"))
+    def for_page(self, member: Membership) -> list[Any]:
+        """These comments, oldest first, each with its `number` among all comments on the item that
+        the member could ever see."""
+        every = Comment.objects.shown_to(member)
+        return number_comments(self.order_by("created_at", "pk"), every)
 
     def called(self, item: Item, number: int) -> Any:
-        """The item's comment of this number, counted from 1; None if there is none."""
+        """The comment of this number among these comments on the item, counted from 1; None if
+        there is none."""
         if number < 1:
             return None
         return self.filter(item=item).select_related("member")[number - 1 : number].first()
@@ -96,16 +98,16 @@ class CommentQuerySet(models.QuerySet[Any]):
         return self.naming(member).filter(**({"created_at__gt": seen} if seen else {}))
 
 
-def number_comments(found: Iterable[Any]) -> list[Any]:
-    """Set the comments' `number`: their position among all comments that their items ever had, from
-    1."""
+def number_comments(found: Iterable[Any], every: CommentQuerySet) -> list[Any]:
+    """Set the comments' `number`: their position among `every` comment on their items, from 1. A
+    number that counts comments which somebody may not see would tell them of these."""
 
     comments = list(found)
     items = {comment.item_id for comment in comments}
-    every = Comment.objects.filter(item__in=items).order_by("item", "created_at", "pk")
+    ordered = every.filter(item__in=items).order_by("item", "created_at", "pk")
     places: dict[int, int] = {}
     numbers: dict[int, int] = {}
-    for pk, item in every.values_list("pk", "item"):
+    for pk, item in ordered.values_list("pk", "item"):
         numbers[pk] = places[item] = places.get(item, 0) + 1
     for comment in comments:
         comment.number = numbers[comment.pk]

@@ -94,7 +94,7 @@ def lead() -> Membership:
 
 def sent(page: str) -> dict[str, str]:
     """What a browser sends of a page's form, unchanged."""
-    form = page.split("data-task-form", 1)[1].split("</form>", 1)[0]
+    form = page.split("data-ask-before-leaving", 1)[1].split("</form>", 1)[0]
     said: dict[str, str] = {}
     for tag in re.findall(r"<(?:input|textarea)[^>]*>(?:[^<]*</textarea>)?", form):
         name, value = re.search(r' name="([^"]+)"', tag), re.search(r' value="([^"]*)"', tag)

@@ -2,6 +2,7 @@
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from annotation.items import search_index
@@ -50,3 +51,14 @@ def test_items_are_found_by_words_and_changed_and_changed_back(
     expect(page.get_by_text("Undone: 3 items as before.")).to_be_visible()
     checked(page)
     assert Item.objects.in_project(lead.project).count() == 8
+
+
+def test_the_way_back_ticks_no_other_item(open_page: OpenPage, lead: Membership) -> None:
+    """Browsers tick the boxes of an address again by their places, whatever stands there by now."""
+    page = open_page(lead.account, reverse("items", args=[lead.project.slug]))
+    page.get_by_label("Tick item-3", exact=True).check()
+    page.goto(reverse("members", args=[lead.project.slug]))
+    Item.objects.filter(key="item-1").update(deleted_at=timezone.now())
+    page.go_back()
+    expect(page.get_by_label("Tick item-4", exact=True)).to_be_visible()
+    expect(page.locator("[name=item]:checked")).to_have_count(0)

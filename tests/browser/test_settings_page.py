@@ -58,3 +58,32 @@ def test_without_a_script_a_button_says_it(open_page: OpenPage, lead: Membership
     expect(page.locator("#id_overlap")).to_have_value("2")
     lead.project.refresh_from_db()
     assert lead.project.overlap == 1
+
+
+def test_the_way_back_shows_what_another_lead_has_saved_since(
+    open_page: OpenPage, lead: Membership
+) -> None:
+    """Browsers fill in the forms of an address again as they were left: saving would undo it."""
+    page = settings_of(open_page, lead, (1280, 720))
+    expect(page.locator("#id_expected_effect")).not_to_be_checked()
+    page.goto(reverse("items", args=[lead.project.slug]))
+    lead.project.expected_effect = True
+    lead.project.save()
+    page.go_back()
+    expect(page.locator("#id_expected_effect")).to_be_checked()
+
+
+def test_leaving_settings_that_are_not_saved_is_asked_about(
+    open_page: OpenPage, lead: Membership
+) -> None:
+    page = settings_of(open_page, lead, (1280, 720))
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    page.fill("#id_overlap", "2")
+    page.get_by_role("link", name="Items").first.click()
+    page.wait_for_timeout(200)
+    assert asked == ["beforeunload"]
+    expect(page.locator("#id_overlap")).to_have_value("2")
+    page.click("text=Save the settings")
+    expect(page.locator(".messages")).to_contain_text("1 setting changed.")
+    assert asked == ["beforeunload"]

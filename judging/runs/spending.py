@@ -8,7 +8,7 @@ so that two transactions do not deadlock.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from typing import Any
@@ -78,6 +78,30 @@ def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reservation:
             return Reservation(len(known))
         known = known[: len(known) // 2]
     return Reservation(0, _explain_stuck(run, [price or ZERO for price in prices]))
+
+
+def find_overspent(runs: Collection[int]) -> list[Run]:
+    """Find those of these running runs that have spent more than a cap allows, because replies cost
+    more than was reserved for them, and have requests to send."""
+    if not runs:
+        return []
+    passed = Q(cap__lt=F("spent")) | Q(project__budget__cap__lt=F("project__budget__spent"))
+    found = Run.objects.running().filter(passed, pk__in=runs).order_by("pk")
+    return [run for run in found if Request.objects.wanted_by(run).still_open().exists()]
+
+
+def explain_overspent(run: Run) -> str:
+    """Say which cap was passed by the run, or by its project."""
+    held: Run | Budget = run
+    cap = "the run's cost cap"
+    if run.cap is None or run.spent <= run.cap:
+        held, cap = Budget.objects.get(project_id=run.project_id), _BUDGET
+    return (
+        f"Replies cost more than was reserved for them, so {cap} of "
+        f"{format_amount(held.cap or ZERO)} is passed: {format_amount(held.spent)} is spent. To "
+        "continue, raise it. If the endpoint sends no limit on the tokens of a reply, set "
+        "max_tokens."
+    )
 
 
 def describe_budget(run: Run) -> str:

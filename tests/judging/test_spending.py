@@ -334,6 +334,36 @@ def test_costs_far_below_a_millionth_are_kept_and_add_up(project: Project) -> No
     assert money(run) == (0, Decimal("0.00000040375"))
 
 
+@pytest.mark.parametrize(("cap", "budget"), [("1.5", "9"), (None, "1.5")])
+def test_a_cap_that_dearer_replies_pass_stops_what_is_leased_and_not_yet_sent(
+    project: Project, cap: str | None, budget: str
+) -> None:
+    """As of a model that thinks beyond its limit: ten requests of 0.1 are leased, all under the
+    cap, and a reply costs 1."""
+    Budget.objects.create(project=project, cap=Decimal(budget))
+    run = capped(project, cap)
+    leased = take(run)
+    assert len(leased) == 10
+    dear = [CallResult(one, make_answer(tokens_out=1000)) for one in leased]
+    store.store_results(run.endpoint, "worker", dear[:1])
+    run.refresh_from_db()
+    assert run.state == Run.State.RUNNING
+    store.store_results(run.endpoint, "worker", dear[1:2])
+    run.refresh_from_db()
+    assert run.state == Run.State.PAUSED
+    which = "the run's cost cap" if cap else "the project's budget"
+    assert f"so {which} of 1.5 USD is passed: 2 USD is spent." in run.reason
+
+
+def test_a_cap_that_the_last_reply_passes_pauses_nothing(project: Project) -> None:
+    run = capped(project, "0.5", items=1)
+    answer(run, tokens_out=1000)
+    assert money(run) == (0, Decimal(1))
+    assert lifecycle.finish_if_done(run)
+    run.refresh_from_db()
+    assert run.state == Run.State.FINISHED
+
+
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_together_never_pass_the_budget(
     project: Project, evaluator: ScriptedEvaluator

@@ -110,7 +110,7 @@ def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]
         prices = endpoint.prices()
         paid = [compute_cost(prices, answer) for _, answer in answered]
         doubtful = _lock_doubtful_runs(kept, rows)
-        _settle_money(rows, kept, zip(answered, paid, strict=True))
+        booked = _settle_money(rows, kept, zip(answered, paid, strict=True))
         _store_replies(endpoint, answered, paid, now)
         _store_failures([one for one in kept if not one.answer], now)
         _note_pause(endpoint, kept, now)
@@ -120,6 +120,9 @@ def store_results(endpoint: Endpoint, holder: str, results: Sequence[CallResult]
             # reason is more general.
             if reason := _explain_refused(run, kept) or _explain_futile(run, endpoint, kept):
                 lease.pause_run(run, reason)
+        # Otherwise requests that are leased but not yet sent would all be sent.
+        for run in spending.find_overspent(booked):
+            lease.pause_run(run, spending.explain_overspent(run))
 
 
 def decide_outcomes(results: Sequence[CallResult]) -> int:
@@ -182,9 +185,10 @@ def _settle_money(
     rows: Mapping[int, RequestLease],
     kept: Sequence[CallResult],
     replies: Iterable[tuple[_AnsweredRequest, Decimal | None]],
-) -> None:
+) -> set[int]:
     """Replace reserved amounts by actual costs; an unknown cost counts as the reserved amount, also
-    that of a try without a reply that the provider may have answered."""
+    that of a try without a reply that the provider may have answered. Returns the ids of the runs
+    that paid."""
     paid = [
         (leased.run_id, rows[leased.request_id].reserved if price is None else price)
         for (leased, _), price in replies
@@ -194,6 +198,7 @@ def _settle_money(
     if lost:
         Request.objects.filter(pk__among=[leased.request_id for leased in lost]).charge()
     spending.settle((rows[one.leased.request_id] for one in kept), paid)
+    return {run_id for run_id, amount in paid if amount}
 
 
 def _store_replies(

@@ -2,10 +2,13 @@
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.items import taxonomy
+from annotation.labelling import bulk_changes
 from annotation.models import Membership, Role
 from annotation.settings import categories
+from judging.results.tables.left_out import tabulate_left_out
 from tests.annotation.own_categories import with_own_categories
 from tests.builders import browser_of, make_member, make_project
 from tests.judging.builders_judging import make_items, make_judged
@@ -62,6 +65,23 @@ def test_runs_of_different_versions_are_told_apart(lead: Membership) -> None:
     table = reverse("results-table", args=["reviews", "by-category"])
     printed = browser_of(lead).get(f"{table}?run=1&run=2").content.decode()
     assert "The categories changed between these runs" in printed
+
+
+def test_items_that_were_moved_to_another_category_since_are_told(lead: Membership) -> None:
+    judge(lead)
+    project = lead.project
+    words = "moved to another category after"
+    assert words not in shown(lead)
+    moved = project.items.in_project(project).filter(key__in=["item-1", "item-2"])
+    bulk_changes.change_items(lead, moved, "category", "made-up-citation", now=timezone.now())
+    page = " ".join(shown(lead).split())
+    assert f"2 items {words}" in page
+    table = reverse("results-table", args=[project.slug, "by-category"])
+    assert f"2 items {words}" in " ".join(browser_of(lead).get(table).content.decode().split())
+    [row] = tabulate_left_out(project.runs.for_results())
+    assert (row["items"], row["other_revision"], row["regrouped"]) == (4, 0, 2)
+    methods = browser_of(lead).get(reverse("results-methods", args=[project.slug]))
+    assert "2 were moved to another category" in " ".join(methods.content.decode().split())
 
 
 def test_a_category_that_costs_nothing_has_a_line_of_its_own(lead: Membership) -> None:

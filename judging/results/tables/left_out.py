@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from annotation.models import Item
 from judging.models import Outcome, Run
 from judging.results import columns, counted, frames
+from judging.results.arrays import JUDGING_FRAMES
 from judging.results.columns import Table
 from judging.results.frames import EXPLANATION_FRAME
 from judging.runs.models import UNLABELLED
@@ -20,7 +22,8 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
     table `corrected` uses. `items` is the number of items that count, and `shared` the number of
     those that count in every run; `shared` is None for checks of explanations, which judge no
     items. Both leave out duplicates where figures do; the columns `..._with_duplicates` include
-    them, as tables by ability and category do. Five queries, and none without a run.
+    them, as tables by ability and category do. `regrouped` counts errors that count, but in a
+    category that their item no longer has. Six queries, and none without a run.
     """
     known = {run.pk: run for run in runs}
     if not known:
@@ -35,6 +38,7 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
         pk for pk, run in known.items() if run.strategy.strategy().frame != EXPLANATION_FRAME
     ]
     shared = _count_shared(judging, total)
+    regrouped = _count_by_run(_regrouped_condition(known.values()), total)
     nothing = _Counts(0, 0)
     return [
         {
@@ -46,6 +50,7 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
             "items_with_duplicates": held.get(pk, nothing).every,
             "shared_with_duplicates": shared.every if pk in judging else None,
             "unlabelled": bare.get(pk, nothing).every,
+            "regrouped": regrouped.get(pk, nothing).every,
         }
         for pk, run in known.items()
     ]
@@ -69,6 +74,18 @@ def _total_condition(runs: Iterable[Run]) -> str:
     original = counted.original_condition()
     conditions += [f"(o.run_id NOT IN ({_join(others)}) OR {original})"] * bool(others)
     return " AND ".join(conditions) or "1 = 1"
+
+
+def _regrouped_condition(runs: Iterable[Run]) -> str:
+    """The condition that an outcome counts as an error of another category than its item has today.
+    Other runs than those of perturbed answers are grouped by what the items are today."""
+    strategies = counted.load_strategies(runs)
+    grouped = [pk for pk, strategy in strategies.items() if strategy.frame in JUDGING_FRAMES]
+    today = f"SELECT i.category FROM {Item._meta.db_table} AS i WHERE i.id = o.item_id"
+    return (
+        f"{counted.counted_condition(grouped or [0])} AND NOT o.invariant"
+        f" AND o.category <> ({today})"
+    )
 
 
 def _join(ids: Iterable[int]) -> str:
@@ -109,7 +126,7 @@ LEFT_OUT = Table(
     (
         *columns.RUN,
         *columns.plain("pending", "other_revision", "items", "shared", "items_with_duplicates"),
-        *columns.plain("shared_with_duplicates", "unlabelled"),
+        *columns.plain("shared_with_duplicates", "unlabelled", "regrouped"),
     ),
     lambda project, runs, by: tabulate_left_out(runs),
     at_once=columns.SUM_LIMIT,
@@ -122,6 +139,8 @@ LEFT_OUT = Table(
         "qualification or control item",
         "unlabelled": "number of outcomes of items that had no final label then; only the table "
         "`corrected` uses them",
+        "regrouped": "number of errors that count, but whose item was moved to another category "
+        "after the run began; tables by category and ability have them in the former one",
         "items": "number of items that count in figures",
         "shared": "number of items that count in every run; empty for checks of explanations",
         "items_with_duplicates": "the same as `items`, duplicates included",

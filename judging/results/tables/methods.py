@@ -412,7 +412,7 @@ def _item_sentences(run: Run, left_out: Mapping[str, Any]) -> Sentences:
     where = "corrected rates and soft labels use"
     if run.pinned_strategy().metric:
         where = "ROUGE-L by task uses"
-    for reason in ("pending", "other_revision", "unlabelled"):
+    for reason in ("pending", "other_revision", "unlabelled", "regrouped"):
         if left_out[reason]:
             yield format_sentence("run", reason, number=left_out[reason], where=where)
 

@@ -58,7 +58,7 @@ def download_page_table(request: HttpRequest, slug: str, page: str) -> HttpRespo
     found = pages.request_ready_tables(wish)
     if found is None:
         return respond_pending(request)
-    table = print_table(wish, found[:-1])
+    table = print_table(wish, found[:-1], found[-1])
     if not any(table.blocks):
         return respond_text("There are no figures for the chosen runs yet.", NOTHING_YET)
     stream = io.StringIO(newline="")
@@ -71,7 +71,9 @@ def download_page_table(request: HttpRequest, slug: str, page: str) -> HttpRespo
     return response
 
 
-def print_table(wish: PageQuery, tables: Sequence[Rows]) -> PrintedTable:
+def print_table(
+    wish: PageQuery, tables: Sequence[Rows], left_out: Rows | None = None
+) -> PrintedTable:
     """The table of a page as it is shown. The caption names the filters; the note has the page's
     words on the figures and, if intervals are shown, how these are made."""
     shown = pages.build_content(wish, tables)
@@ -82,7 +84,7 @@ def print_table(wish: PageQuery, tables: Sequence[Rows]) -> PrintedTable:
         if option.chosen
     ]
     word_groups = wish.categories.word_groups
-    note = [wish.categories_warning, shown.words]
+    note = [wish.categories_warning, *pages.list_regrouped(wish, left_out or []), shown.words]
     if wish.intervals and shown.grid.has_intervals:
         made = [figure_help.load_figures()[name].interval for name in wish.view.figures]
         note += dict.fromkeys(one.how for one in made if one)

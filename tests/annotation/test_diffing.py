@@ -496,6 +496,18 @@ def test_very_long_texts_of_signs_take_neither_minutes_nor_all_memory(between: s
     assert len(found.segments) <= 3
 
 
+@pytest.mark.parametrize("sides", [(0, 1), (1, 0)])
+def test_very_many_short_lines_beside_a_very_long_one_take_no_minutes(
+    sides: tuple[int, int],
+) -> None:
+    """Each of the short lines was compared with all words of the long one."""
+    texts = "a b\n" * 5_000, "()" * 100_000
+    started = time.process_time()
+    found = difference.compare(*(texts[side] for side in sides))
+    assert time.process_time() - started < 5
+    assert len(found.segments) == 1
+
+
 def test_a_word_that_changed_in_a_very_long_line_is_found() -> None:
     words = [f"w{n % 9_000}" for n in range(40_000)]
     other = " ".join("new" if n == 20_000 else word for n, word in enumerate(words))

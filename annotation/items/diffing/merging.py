@@ -17,16 +17,13 @@ def carry_correction(old: str, new: str, changed: str) -> str | None:
     """
     own, correction = compare(old, changed).segments, compare(old, new).segments
     changes, corrections = _changes(own), _changes(correction)
-    for start, end, _ in changes:
-        if any(
-            start <= other_end and other_start <= end for other_start, other_end, _ in corrections
-        ):
-            return None
-    merged, at = "", 0
+    if _touch(changes, corrections):
+        return None
+    parts, at = list[str](), 0
     for start, end, text in sorted([*changes, *corrections]):
-        merged += old[at:start] + text
+        parts += [old[at:start], text]
         at = end
-    merged += old[at:]
+    merged = "".join([*parts, old[at:]])
     return merged if _differing(compare(new, merged).segments) == _differing(own) else None
 
 
@@ -60,6 +57,20 @@ def _changes(segments: Sequence[Segment]) -> list[Change]:
             found.append((at, at + len(gold), perturbed))
         at += len(gold)
     return found
+
+
+def _touch(some: Sequence[Change], others: Sequence[Change]) -> bool:
+    """True if one of some changes overlaps with or touches one of the others. Both are in the order
+    of the text, so that each is looked at once."""
+    i = j = 0
+    while i < len(some) and j < len(others):
+        if some[i][1] < others[j][0]:
+            i += 1
+        elif others[j][1] < some[i][0]:
+            j += 1
+        else:
+            return True
+    return False
 
 
 def _differing(segments: Sequence[Segment]) -> list[Segment]:

@@ -221,6 +221,10 @@ def _pair_alike(
 def _share_words(left: str, right: str, least: float) -> float:
     """Return the share of words that two units have in common, each word as a character; 0 if it is
     below `least`. Of very long units, the order of the words does not count."""
+    # Units of such different lengths are not compared: the time would grow with the longer one,
+    # for each of very many short ones. The margin leaves what is near `least` to the comparison.
+    if 2 * min(len(left), len(right)) < (least - 0.01) * (len(left) + len(right)):
+        return 0.0
     if len(left) * len(right) > COMPARED_IN_ORDER:
         common = (Counter(left) & Counter(right)).total()
         share = 2 * common / (len(left) + len(right))

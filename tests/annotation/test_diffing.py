@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.items.diffing import difference
+from annotation.items.diffing import difference, pairing
 from annotation.items.diffing.alignment import _longest_increasing
 from annotation.items.diffing.difference import Difference, Part
 from annotation.items.diffing.tokens import bond_clusters
@@ -506,6 +506,26 @@ def test_very_many_short_lines_beside_a_very_long_one_take_no_minutes(
     found = difference.compare(*(texts[side] for side in sides))
     assert time.process_time() - started < 5
     assert len(found.segments) == 1
+
+
+def test_very_long_lines_that_share_nothing_are_not_compared_each_with_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared = 0
+
+    def count(*_: object) -> float:
+        nonlocal compared
+        compared += 1
+        return 0.0
+
+    monkeypatch.setattr(pairing, "_share_words", count)
+    chance = random.Random(1)
+    lines = ["".join(chance.choices("()[]{}", k=9_000)) for _ in range(80)]
+    difference.compare("\n".join(lines[:20]), "\n".join(lines[20:40]))
+    assert compared > 400
+    compared = 0
+    difference.compare("\n".join(lines[:40]), "\n".join(lines[40:]))
+    assert compared == 0
 
 
 def test_a_word_that_changed_in_a_very_long_line_is_found() -> None:

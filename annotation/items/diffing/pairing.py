@@ -34,6 +34,9 @@ COMPARED_IN_ORDER = 1_000_000_000
 """Largest product of the numbers of words or lines that are compared in order, which takes some
 hundredths of a second and up to 125 MB, and stops all other threads."""
 
+COMPARED_EACH_WITH_EACH = 100 * COMPARED_IN_ORDER
+"""The same product, of all units of which each is compared with each, which takes some seconds."""
+
 Pair = tuple[int, int]
 
 
@@ -186,7 +189,9 @@ def _pair_alike(
     """
     if not lefts or not rights:
         return []
-    if len(lefts) * len(rights) > 25 * COMPARISON_LIMIT:
+    if len(lefts) * len(rights) > 25 * COMPARISON_LIMIT or not _can_compare(
+        [left[i] for i in lefts], [right[j] for j in rights], codes
+    ):
         return _pair_equal(left, right, lefts, rights)
     band = max(8, COMPARISON_LIMIT // (2 * len(lefts)))
     totals = [[0.0] * (len(rights) + 1) for _ in range(len(lefts) + 1)]
@@ -216,6 +221,12 @@ def _pair_alike(
         else:
             q -= 1
     return pairs[::-1]
+
+
+def _can_compare(left: Sequence[Unit], right: Sequence[Unit], codes: TokenCodes) -> bool:
+    """True if each of these units can be compared with each other one within seconds."""
+    some, others = (sum(len(one.encode_words(codes)) for one in side) for side in (left, right))
+    return some * others <= COMPARED_EACH_WITH_EACH
 
 
 def _share_words(left: str, right: str, least: float) -> float:
@@ -262,7 +273,9 @@ def _find_near_twins(
     come together."""
     lefts = [i for i in lefts if len(left[i].key) >= MIN_MOVE_LENGTH]
     rights = [j for j in rights if len(right[j].key) >= MIN_MOVE_LENGTH]
-    if len(lefts) * len(rights) > COMPARISON_LIMIT:
+    if len(lefts) * len(rights) > COMPARISON_LIMIT or not _can_compare(
+        [left[i] for i in lefts], [right[j] for j in rights], codes
+    ):
         return []
     found = []
     for i in lefts:

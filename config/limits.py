@@ -4,9 +4,10 @@ import time
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.core.cache import cache
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
+
+from annotation.db.cache import count_in_window
 
 if TYPE_CHECKING:  # rest_framework.views imports this module
     from rest_framework.views import APIView
@@ -28,13 +29,7 @@ class PerMinute(BaseThrottle):
         account = request.user.pk if request.user else None
         if account is None:
             return True
-        key = f"calls:{account}:{int(time.time()) // WINDOW_SECONDS}"
-        if cache.add(key, 1, 2 * WINDOW_SECONDS):
-            return True
-        try:
-            return cache.incr(key) <= most
-        except ValueError:
-            return True
+        return count_in_window(f"calls:{account}", WINDOW_SECONDS) <= most
 
     def wait(self) -> float:
         """Return the seconds until the current clock minute ends, for the header `Retry-After`."""

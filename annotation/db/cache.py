@@ -1,11 +1,10 @@
-"""A cache in this process for results that take long to compute; it can store any Python object.
-
-The default cache would not do: processes may share it, and it stores only plain values.
-"""
+"""A cache in this process for results that take long to compute, which can store any Python object,
+and counts in the default cache, which processes may share and which stores only plain values."""
 
 import threading
+import time
 
-from django.core.cache import caches
+from django.core.cache import cache, caches
 from django.utils.connection import ConnectionProxy
 
 process_cache: ConnectionProxy = ConnectionProxy(caches, "process")
@@ -14,3 +13,15 @@ process_cache: ConnectionProxy = ConnectionProxy(caches, "process")
 # MB, so a process computes one at a time. Whoever waited looks into the cache again, and nobody
 # waits for what is there.
 computing = threading.RLock()
+
+
+def count_in_window(name: str, seconds: int) -> int:
+    """Count a call, and return how many calls of this name came in the present minute, hour or
+    other window of the clock, which lasts so many seconds. 1 if the count is lost."""
+    key = f"{name}:{int(time.time()) // seconds}"
+    if cache.add(key, 1, 2 * seconds):
+        return 1
+    try:
+        return cache.incr(key)
+    except ValueError:
+        return 1

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
+from annotation.db.cache import count_in_window
 from judging.evaluators.keys import read_key
 from judging.evaluators.prices import compute_cost
 from judging.evaluators.providers import (
@@ -46,6 +47,9 @@ CHECK_ADDRESS = (
 SET_PARAMETERS = (
     "Set that in the parameters of this endpoint, or add another endpoint if runs use this one."
 )
+# How many test calls of an endpoint are made in an hour: they cost money, and no cap counts them.
+MOST_TRIALS = 60
+_HOUR = 60 * 60
 # The maximum number of threads serving pages that may wait for evaluators at the same time.
 _slots = threading.BoundedSemaphore(2)
 
@@ -83,8 +87,8 @@ class TrialResult:
 
 
 def run_trial(endpoint: Endpoint, now: datetime) -> TrialResult:
-    """Make one call with the endpoint's own parameters. A failed call is not retried, and the reply
-    is not stored.
+    """Make one call with the endpoint's own parameters, at most `MOST_TRIALS` in an hour. A failed
+    call is not retried, and the reply is not stored.
     """
     if endpoint.is_paused(now):
         until = f"{endpoint.paused_until:%H:%M:%S}"
@@ -92,6 +96,11 @@ def run_trial(endpoint: Endpoint, now: datetime) -> TrialResult:
     if not _slots.acquire(blocking=False):
         return TrialResult("Other tests are running. Try again in a moment.")
     try:
+        if count_in_window(f"trials:{endpoint.pk}", _HOUR) > MOST_TRIALS:
+            return TrialResult(
+                f"This endpoint was tested {MOST_TRIALS} times in this hour. Try again in the next "
+                "one, or start a small run."
+            )
         key = read_key(endpoint.key_variable)
         body = build_body(endpoint.pinned(), _TrialPrompt(), schema=SCHEMA)
         answer = asyncio.run(_call_endpoint(endpoint, key, body))

@@ -345,3 +345,18 @@ def test_a_test_call_says_how_to_ask_without(evaluator: ScriptedEvaluator) -> No
     assert problem.endswith('Set the parameters {"temperature": null} to ask without it.')
     endpoint.parameters = {"temperature": None}
     assert trial_call.run_trial(endpoint, endpoint.created_at).problem == ""
+
+
+@pytest.mark.django_db
+def test_test_calls_have_a_largest_number_in_an_hour(
+    evaluator: ScriptedEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They cost money, and no cap counts them."""
+    monkeypatch.setattr(trial_call, "MOST_TRIALS", 2)
+    endpoint, other = make_endpoint(evaluator), make_endpoint(evaluator, name="other")
+    for _ in range(2):
+        assert trial_call.run_trial(endpoint, endpoint.created_at).problem == ""
+    assert (
+        "tested 2 times in this hour" in trial_call.run_trial(endpoint, endpoint.created_at).problem
+    )
+    assert trial_call.run_trial(other, other.created_at).problem == ""

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -54,11 +54,7 @@ def convert(path: Path, limits: Limits, add_note: Callable[[str], object]) -> It
     sheet.reset_dimensions()
     width = 0
     for number, row in enumerate(sheet.iter_rows(), start=1):
-        if failed := next((cell for cell in row if cell.data_type == "e"), None):
-            raise FormatError(
-                f"{path.name}, row {number}: has the error {failed.value} in column "
-                f"{get_column_letter(failed.column)}. Correct or clear this cell."
-            )
+        _check_no_error(path, row)
         cells = [_text(cell) for cell in row]
         while cells and not cells[-1]:
             cells.pop()
@@ -81,6 +77,15 @@ def convert(path: Path, limits: Limits, add_note: Callable[[str], object]) -> It
             "items to the front."
         )
     _check_not_merged(path, sheet)
+
+
+def _check_no_error(path: Path, row: Iterable[Any]) -> None:
+    if failed := next((cell for cell in row if cell.data_type == "e"), None):
+        raise FormatError(
+            f"{path.name}, row {failed.row}: has the error {failed.value} in column "
+            f"{get_column_letter(failed.column)}. Correct or clear this cell, and all others like "
+            "it."
+        )
 
 
 def _check_not_merged(path: Path, sheet: Any) -> None:

@@ -117,7 +117,8 @@ def add_comment(member: Membership, item: Item, text: str, *, now: datetime) -> 
 
 def withdraw_comment(member: Membership, item: Item, number: int, *, now: datetime) -> Comment:
     """Withdraw a comment: members their own, leads any. The comment is kept but no longer shown.
-    `number` counts the comments that the member could ever see; the event has its number among all.
+    `number` counts the comments that the member may see, withdrawn ones included; the event has the
+    comment's number among all.
 
     Raises `TooEarly` and `Refused`.
     """

@@ -19,7 +19,7 @@ from annotation.db import transactions
 from annotation.errors import Refused
 from annotation.items.diffing import stored
 from annotation.items.diffing.difference import FORMER_ALGORITHM
-from annotation.labelling import blind_names, slots, submissions, unasked
+from annotation.labelling import blind_names, other_questions, slots, submissions
 from annotation.labelling.models.notes import DraftQuerySet
 from annotation.labelling.queue import Offer, claims
 from annotation.labelling.submissions import Submission, SubmissionToken
@@ -87,9 +87,8 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
     answers = _answers(data.get("answers", {}), offer, task)
     if task.names_changes(answers):
         diff = data.get(submissions.DIFF, FORMER_ALGORITHM)
-        if not (
-            fresh and diff == stored.shown_algorithm(offer.revision)
-        ):  # their numbers belong to another diff
+        same_diff = fresh and diff == stored.shown_algorithm(offer.revision)
+        if not same_diff:  # the numbers of their changes belong to another one
             answers = task.without_changes(answers)
     return FormEntries(
         answers=answers,
@@ -97,7 +96,7 @@ def _from_draft(draft: Draft, offer: Offer, task: TaskType) -> FormEntries:
         text=text if fresh else "",
         note=data.get("note", "") if fresh else "",
         stale_text="\n\n".join(one for one in stale if one and one != current),
-        unasked=unasked.find_words(data.get("answers", {}), offer.item.project, task),
+        unasked=other_questions.find_words(data.get("answers", {}), offer.item.project, task),
         draft=draft,
     )
 
@@ -164,7 +163,7 @@ def save_draft(
                 return None
         before = find_draft(member, item)
         if before:
-            begun = unasked.keep_answers(begun, before, member, token)
+            begun = other_questions.keep_answers(begun, before, member, token)
             begun |= _former_correction(before, token)
         if version is not None and before and before.version != version:
             task = tasktypes.load_task_type(member.project)
@@ -220,7 +219,7 @@ def save_refused_form(member: Membership, sent: QueryDict) -> bool:
         left["answers"] = {
             name: values
             for name, values in answers.items()
-            if not unasked.numbers_changes(task, name)
+            if not other_questions.numbers_changes(task, name)
         }
     try:
         kept = save_draft(member, shown, {**left, **filled})

@@ -7,10 +7,10 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from annotation.exporting import history_tables
-from annotation.items.rendering.sheet import ORIGINALS_FIELD
 from annotation.models import Project
 from annotation.reports.grouping import MAX_LENGTH
 from annotation.tasktypes.fields import Field
+from judging.generation import rows
 from judging.models import Run
 from stats.rouge import unicode_words
 
@@ -76,12 +76,16 @@ def mask_text(scope: ArchiveScope, texts: Any) -> Any:
 
 
 def mask_fields(scope: ArchiveScope, fields: Any) -> Any:
-    """Return the fields of an item. The texts from which it was translated are made unreadable. If
-    it was generated or the project is sealed, so is each text that is too long to name a group of
-    items. No figure has such a text."""
-    if ORIGINALS_FIELD in fields:
-        fields = fields | {ORIGINALS_FIELD: mask_text(scope, fields[ORIGINALS_FIELD])}
-    return _mask_long(scope, fields) if scope.is_sealed or "generator" in fields else fields
+    """Return the fields of an item. If a model generated it, the texts from which it was made, and
+    those beside its own, are made unreadable. If so or if the project is sealed, so is each text
+    that is too long to name a group of items. No figure has such a text."""
+    is_generated = not rows.GENERATOR_FIELDS.isdisjoint(fields)
+    if is_generated:
+        fields = {
+            name: mask_text(scope, value) if value and name in rows.TEXT_FIELDS else value
+            for name, value in fields.items()
+        }
+    return _mask_long(scope, fields) if scope.is_sealed or is_generated else fields
 
 
 def _mask_long(scope: ArchiveScope, value: Any) -> Any:

@@ -47,7 +47,8 @@ CHECK_ADDRESS = (
 SET_PARAMETERS = (
     "Set that in the parameters of this endpoint, or add another endpoint if runs use this one."
 )
-# How many test calls of an endpoint are made in an hour: they cost money, and no cap counts them.
+# How many test calls of an endpoint are made in an hour of the clock: they cost money, and no cap
+# counts them. Without Redis, each server process counts its own.
 MOST_TRIALS = 60
 _HOUR = 60 * 60
 # The maximum number of threads serving pages that may wait for evaluators at the same time.
@@ -96,13 +97,13 @@ def run_trial(endpoint: Endpoint, now: datetime) -> TrialResult:
     if not _slots.acquire(blocking=False):
         return TrialResult("Other tests are running. Try again in a moment.")
     try:
+        key = read_key(endpoint.key_variable)
+        body = build_body(endpoint.pinned(), _TrialPrompt(), schema=SCHEMA)
         if count_in_window(f"trials:{endpoint.pk}", _HOUR) > MOST_TRIALS:
             return TrialResult(
                 f"This endpoint was tested {MOST_TRIALS} times in this hour. Try again in the next "
                 "one, or start a small run."
             )
-        key = read_key(endpoint.key_variable)
-        body = build_body(endpoint.pinned(), _TrialPrompt(), schema=SCHEMA)
         answer = asyncio.run(_call_endpoint(endpoint, key, body))
     except Rejected as error:
         return TrialResult(f"{error}{_remedy(endpoint, str(error))}")

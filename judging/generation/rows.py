@@ -4,13 +4,15 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from django.db.models import F, Q
+
 from annotation import tasktypes
 from annotation.generation.generated_items import GeneratedText
 from annotation.importing.comparison import LANGUAGE_FIELD
 from annotation.importing.exported_rows import DerivedRow
 from annotation.importing.flags import NUMBERS, OUTDATED
 from annotation.items.rendering.sheet import ORIGINALS_FIELD
-from annotation.models import Project, Revision
+from annotation.models import Project
 from annotation.tasktypes import TaskType
 from judging.errors import Refused
 from judging.models import Outcome, Reading, Run
@@ -41,6 +43,11 @@ SOURCE_PREFIX = "source_"
 TRANSLATOR_PREFIX = "generator_"
 # The field of a reworded prompt that keeps the prompt from which it was made.
 ORIGINAL = "original"
+# What tells a generated item, and its fields that are texts: of its source, or beside its own.
+GENERATOR_FIELDS = frozenset({"generator", f"{TRANSLATOR_PREFIX}generator"})
+TEXT_FIELDS = frozenset(
+    {ORIGINAL, ORIGINALS_FIELD, f"{SOURCE_PREFIX}{ORIGINALS_FIELD}"}.union(*REPLY_TEXTS.values())
+)
 
 
 class GeneratedReply(NamedTuple):
@@ -54,7 +61,7 @@ class GeneratedReply(NamedTuple):
     cluster: str
     fields: Mapping[str, Any]
     dose: int | None
-    current_revision: int
+    current_texts: Mapping[str, Any]
     revision: int
     texts: Mapping[str, Any]
     sample: int
@@ -165,19 +172,20 @@ def build_key_infix(run: Run) -> str:
 
 def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
     """The usable replies, in the order of the items and samples."""
+    call, item = "reply__request__calls", "reply__request__calls__outcome__item"
     # One `filter()`, so that all conditions apply to the same call: other runs may share its
     # request.
     found = Reading.objects.filter(
+        Q((f"{item}__revisions__number", F(f"{item}__revision_number"))),
         reply__request__calls__run=run,
         reply__request__calls__outcome__result__in=(Outcome.Result.MADE, Outcome.Result.PENDING),
         parser=run.parser,
         cause="",
     )
-    call, item = "reply__request__calls", "reply__request__calls__outcome__item"
     columns = (
         item,
         *(f"{item}__{name}" for name in GeneratedReply._fields[1:8]),
-        f"{item}__revision_number",
+        f"{item}__revisions__texts",
         f"{call}__outcome__revision__number",
         f"{call}__outcome__revision__texts",
         f"{call}__sample",
@@ -258,14 +266,14 @@ def _compare_with_source(
 def _flag_outdated(run: Run, said: GeneratedReply, parts: Mapping[str, Any]) -> tuple[str, ...]:
     """The flag of a text whose item has or translates a text of the source item that was corrected
     since, such as a wrong gold answer."""
-    if said.revision == said.current_revision or _makes_prompts(run):
+    if _makes_prompts(run):
         return ()
     strategy = run.pinned_strategy()
     used = {*said.texts}
     if not (strategy.translates or strategy.rewords):
         used -= parts.keys()  # replaced by the reply
-    now = Revision.objects.get(item=said.item, number=said.current_revision).texts
-    return (OUTDATED,) if any(now.get(name) != said.texts[name] for name in used) else ()
+    is_outdated = any(said.current_texts.get(name) != said.texts[name] for name in used)
+    return (OUTDATED,) if is_outdated else ()
 
 
 def _texts(task: TaskType, said: GeneratedReply, parts: Mapping[str, Any]) -> dict[str, Any]:

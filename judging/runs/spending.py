@@ -82,12 +82,18 @@ def reserve(run: Run, prices: Sequence[Decimal | None]) -> Reservation:
 
 def find_overspent(runs: Collection[int]) -> list[Run]:
     """Find those of these running runs that have spent more than a cap allows, because replies cost
-    more than was reserved for them, and have requests to send."""
+    more than was reserved for them, and have more requests left than may be in flight already."""
     if not runs:
         return []
     passed = Q(cap__lt=F("spent")) | Q(project__budget__cap__lt=F("project__budget__spent"))
     found = Run.objects.running().filter(passed, pk__in=runs).order_by("pk")
-    return [run for run in found if Request.objects.wanted_by(run).still_open().exists()]
+    return [run for run in found.select_related("endpoint") if _has_unsent(run)]
+
+
+def _has_unsent(run: Run) -> bool:
+    flying = run.endpoint.in_flight
+    left = Request.objects.wanted_by(run).still_open()
+    return left[: flying + 1].count() > flying
 
 
 def explain_overspent(run: Run) -> str:
@@ -99,8 +105,8 @@ def explain_overspent(run: Run) -> str:
     return (
         f"Replies cost more than was reserved for them, so {cap} of "
         f"{format_amount(held.cap or ZERO)} is passed: {format_amount(held.spent)} is spent. To "
-        "continue, raise it. If the endpoint sends no limit on the tokens of a reply, set "
-        "max_tokens."
+        "continue, raise it. If the endpoint sends no limit on the tokens of a reply, add another "
+        "endpoint with max_tokens in its parameters."
     )
 
 

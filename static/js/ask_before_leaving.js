@@ -4,6 +4,6 @@ for (const form of document.querySelectorAll("form[data-ask-before-leaving]")) {
   let isChanged = form.dataset.changed !== undefined;
   form.addEventListener("input", () => (isChanged = true));
   form.addEventListener("submit", () => (isChanged = false));
-  form.querySelector("[data-cancel]")?.addEventListener("click", () => (isChanged = false));
+  form.querySelector("[data-cancel]")?.addEventListener("click", (event) => (isChanged &&= event.ctrlKey || event.metaKey || event.shiftKey));
   window.addEventListener("beforeunload", (event) => isChanged && event.preventDefault());
 }

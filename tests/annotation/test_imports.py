@@ -568,6 +568,9 @@ def test_cancelling_what_is_under_way_says_what_is_in_and_is_in_the_audit(
     monkeypatch.setattr(subprocesses, "run_program", cancelled_meanwhile)
     assert not jobs.run_job(job.pk)
     assert "About 2 rows had been read; imported items stay." in page(lead, job)
+    assert "retry the import under" in page(lead, job)
+    Job.objects.update(result=Job.objects.get().result | {"step": "ready"})
+    assert "retry the import under" not in page(lead, job)
     event = Event.objects.get(kind="import cancelled")
     assert (event.data["file"], event.data["rows"]) == ("items.csv", 2)
 

@@ -335,13 +335,13 @@ def test_costs_far_below_a_millionth_are_kept_and_add_up(project: Project) -> No
 
 
 @pytest.mark.parametrize(("cap", "budget"), [("1.5", "9"), (None, "1.5")])
-def test_a_cap_that_dearer_replies_pass_stops_what_is_leased_and_not_yet_sent(
+def test_a_run_pauses_once_dearer_replies_pass_a_cap_and_not_all_requests_are_sent(
     project: Project, cap: str | None, budget: str
 ) -> None:
     """As of a model that thinks beyond its limit: ten requests of 0.1 are leased, all under the
     cap, and a reply costs 1."""
     Budget.objects.create(project=project, cap=Decimal(budget))
-    run = capped(project, cap)
+    run = capped(project, cap, in_flight=7)
     leased = take(run)
     assert len(leased) == 10
     dear = [CallResult(one, make_answer(tokens_out=1000)) for one in leased]
@@ -355,10 +355,15 @@ def test_a_cap_that_dearer_replies_pass_stops_what_is_leased_and_not_yet_sent(
     assert f"so {which} of 1.5 USD is passed: 2 USD is spent." in run.reason
 
 
-def test_a_cap_that_the_last_reply_passes_pauses_nothing(project: Project) -> None:
-    run = capped(project, "0.5", items=1)
-    answer(run, tokens_out=1000)
-    assert money(run) == (0, Decimal(1))
+@pytest.mark.parametrize("items", [1, 3])
+def test_a_run_whose_last_requests_are_in_flight_is_not_paused(
+    project: Project, items: int
+) -> None:
+    run = capped(project, "1.5", items=items)
+    for leased in take(run):
+        dear = CallResult(leased, make_answer(tokens_out=2000))
+        store.store_results(run.endpoint, "worker", [dear])
+    assert money(run) == (0, Decimal(2 * items))
     assert lifecycle.finish_if_done(run)
     run.refresh_from_db()
     assert run.state == Run.State.FINISHED

@@ -17,6 +17,7 @@ from annotation.items.rendering.sheet import ReadingPreferences, build_original_
 from annotation.labelling import gold_correction
 from annotation.models import Item, Project, Resolution, Slot
 from annotation.tasktypes import load_task_type
+from judging.archive import redact
 from judging.errors import Refused
 from judging.generation import bring_in, choices
 from judging.generation.bring_in import BringInRequest
@@ -547,6 +548,9 @@ def test_a_reworded_seed_keeps_its_original_its_context_and_its_answer() -> None
         "prompt": ANEW, "context": "A passage.", "gold": "Frankfurt."
     }  # fmt: skip
     assert made.fields["original"] == ASKED
+    public = redact.mask_fields(redact.ArchiveScope(target, (run,), ()), made.fields)
+    assert (len(public["original"]), public["generator"]) == (len(ASKED), made.fields["generator"])
+    assert "Faust" not in public["original"]
     assert (made.fields["generator"], made.fields["gold_model"]) == ("reword v1", "m")
     assert made.fields["rationale"] == "The order of the words."
     # With its answer, people can look at it at once.

@@ -25,8 +25,8 @@ ITEM_PARAMETER = OpenApiParameter(
 
 
 class CommentSerializer(serializers.Serializer[Comment]):
-    """A comment on an item. `number` is its position among all comments on the item that you could
-    ever see."""
+    """A comment on an item. `number` is its position among the comments on the item that you may
+    see, withdrawn ones included."""
 
     item = serializers.CharField(source="item.key")
     number = serializers.IntegerField()

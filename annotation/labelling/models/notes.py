@@ -64,8 +64,8 @@ class CommentQuerySet(models.QuerySet[Any]):
         return self.exclude(member_id=member_id)
 
     def for_page(self, member: Membership) -> list[Any]:
-        """These comments, oldest first, each with its `number` among all comments on the item that
-        the member could ever see."""
+        """These comments, oldest first, each with its `number` among the comments on the item that
+        the member may see, withdrawn ones included."""
         every = Comment.objects.shown_to(member)
         return number_comments(self.order_by("created_at", "pk"), every)
 

@@ -25,7 +25,7 @@ from annotation.labelling import (
     correct_answers,
     drafts,
     gold_correction,
-    unasked,
+    other_questions,
     verification,
 )
 from annotation.labelling.forms import LabelForm
@@ -122,7 +122,7 @@ def _handle_decide(request: HttpRequest, member: Membership, item: Item) -> Http
     form = LabelForm(request.POST, task)
     if not form.is_valid():
         raise Refused("The form could not be read. Reload the page.")
-    unasked.check_questions(member, request.POST)
+    other_questions.check_questions(member, request.POST)
     why = request.POST.get(REASON_FIELD, "")
     label = cases.decide(member, form.submission(), why=why, now=timezone.now())
     messages.success(request, f"{item.key} is decided: {task.title_of(label.choice)}.")
@@ -273,7 +273,10 @@ def _build_notice(
     if shown.offer is None:
         written.append(drafts.form_words(member, request.POST))
     else:
-        written += [*request.POST.getlist("note"), unasked.removed_words(member, request.POST)]
+        written += [
+            *request.POST.getlist("note"),
+            other_questions.removed_words(member, request.POST),
+        ]
     return Notice("This was not saved.", str(problem), "\n\n".join(filter(None, written)))
 
 

@@ -15,7 +15,7 @@ from annotation import tasktypes
 from annotation.errors import Refused, Stale
 from annotation.items import taxonomy as categories
 from annotation.items.diffing import stored
-from annotation.labelling import correct_answers, drafts, queue, unasked, verification
+from annotation.labelling import correct_answers, drafts, other_questions, queue, verification
 from annotation.labelling.forms import LabelForm
 from annotation.labelling.queue import Waiting, offers
 from annotation.labelling.views.label_screen import Notice
@@ -85,7 +85,7 @@ def _store_verdict(request: HttpRequest, member: Membership) -> str:
     shown, form = VerdictForm(request.POST), LabelForm(request.POST, _task(member))
     if not (shown.is_valid() and form.is_valid()):
         raise Refused("The form could not be read. Reload the page.")
-    unasked.check_questions(member, request.POST)
+    other_questions.check_questions(member, request.POST)
     confirming = shown.cleaned_data["confirm"]
     label = verification.answer(
         member,
@@ -128,7 +128,7 @@ def _build_notice(
 ) -> Notice:
     """The error, with what was written if the page shows another item, or other questions."""
     again = not isinstance(found, Waiting) and _is_sent_again(request, found)
-    words = unasked.removed_words if again else drafts.form_words
+    words = other_questions.removed_words if again else drafts.form_words
     written = words(member, request.POST)
     return Notice("This was not saved.", str(problem), written)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from annotation.labelling.models.labels import SI_ITEM
 from annotation.models import Item
 from judging.models import Outcome, Run
 from judging.results import columns, counted, frames
@@ -22,8 +23,8 @@ def tabulate_left_out(runs: Iterable[Run]) -> list[dict[str, Any]]:
     table `corrected` uses. `items` is the number of items that count, and `shared` the number of
     those that count in every run; `shared` is None for checks of explanations, which judge no
     items. Both leave out duplicates where figures do; the columns `..._with_duplicates` include
-    them, as tables by ability and category do. `regrouped` counts errors that count, but in a
-    category that their item no longer has. Six queries, and none without a run.
+    them, as tables by ability and category do. `regrouped` counts items that count, but in a
+    category that they no longer have. Six queries, and none without a run.
     """
     known = {run.pk: run for run in runs}
     if not known:
@@ -77,13 +78,14 @@ def _total_condition(runs: Iterable[Run]) -> str:
 
 
 def _regrouped_condition(runs: Iterable[Run]) -> str:
-    """The condition that an outcome counts as an error of another category than its item has today.
-    Other runs than those of perturbed answers are grouped by what the items are today."""
+    """The condition that an outcome counts in another category than its item has today. Other runs
+    than those of perturbed answers are grouped by what the items are today, and score-invariant
+    items that keep no category of their own by that alone."""
     strategies = counted.load_strategies(runs)
     grouped = [pk for pk, strategy in strategies.items() if strategy.frame in JUDGING_FRAMES]
     today = f"SELECT i.category FROM {Item._meta.db_table} AS i WHERE i.id = o.item_id"
     return (
-        f"{counted.counted_condition(grouped or [0])} AND NOT o.invariant"
+        f"{counted.counted_condition(grouped or [0])} AND o.category <> '{SI_ITEM}'"
         f" AND o.category <> ({today})"
     )
 
@@ -139,8 +141,8 @@ LEFT_OUT = Table(
         "qualification or control item",
         "unlabelled": "number of outcomes of items that had no final label then; only the table "
         "`corrected` uses them",
-        "regrouped": "number of errors that count, but whose item was moved to another category "
-        "after the run began; tables by category and ability have them in the former one",
+        "regrouped": "number of items that count, but were moved to another category after the run "
+        "began; tables by category and ability have them in the former one",
         "items": "number of items that count in figures",
         "shared": "number of items that count in every run; empty for checks of explanations",
         "items_with_duplicates": "the same as `items`, duplicates included",

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from annotation.items import taxonomy
 from annotation.labelling import bulk_changes
-from annotation.models import Membership, Role
+from annotation.models import Item, Membership, Role
 from annotation.settings import categories
 from judging.results.tables.left_out import tabulate_left_out
 from tests.annotation.own_categories import with_own_categories
@@ -104,3 +104,7 @@ def test_a_category_that_costs_nothing_has_a_line_of_its_own(lead: Membership) -
     assert "Flattery" in page
     assert "of other categories" in page
     assert "made from Tone of voice" in page
+    Item.objects.filter(category="flattery").update(category="rude")
+    Item.objects.filter(pk=relabelled[0].pk).update(category="flattery")
+    [row] = tabulate_left_out([run])
+    assert row["regrouped"] == 2  # the third counts by its label alone

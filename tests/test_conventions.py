@@ -121,6 +121,29 @@ def test_what_make_says_about_itself_names_every_target() -> None:
     assert set(phony[1].split()) - {"help", "python"} == told
 
 
+def test_forms_with_choices_tell_browsers_not_to_bring_back_those_of_the_last_visit() -> None:
+    """Browsers do so by the places of the controls, whatever is stored or stands there by now."""
+    form = re.compile(r"<form\b((?:{%.*?%}|{{.*?}}|[^>])*)>(.*?)</form>", re.DOTALL)
+    choices = re.compile(r"""type="(checkbox|radio)"|<select|_field\.html|_form\.html""")
+    lacking = [
+        str(path.relative_to(ROOT / "templates"))
+        for path in OURS
+        if path.suffix == ".html"
+        for tag, content in form.findall(path.read_text())
+        if 'method="post"' in tag and choices.search(content) and "autocomplete" not in tag
+    ]
+    assert {one for one in lacking if not one.startswith(("account/", "mfa/"))} == {
+        "annotation/imports.html",
+        "annotation/invitation.html",
+        "annotation/invite.html",
+        "annotation/new_project.html",
+        "annotation/sign_in_link_open.html",
+        "annotation/snapshots.html",
+        "annotation/tokens.html",
+        "judging/strategy_import.html",
+    }, "only forms that make something new, and show nothing that is stored"
+
+
 def test_templates_keep_to_the_strict_policy() -> None:
     templates = [path for path in OURS if path.suffix == ".html"]
     assert found(r"""\sstyle=["']|\son[a-z]+=["']|<style|javascript:|hx-on""", templates) == []

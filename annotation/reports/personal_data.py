@@ -174,7 +174,8 @@ def _suspend(member: Membership, by: Account, now: datetime) -> None:
 
 
 def _membership_data(member: Membership) -> dict[str, Any]:
-    items = Item.objects.in_project(member.project).filter(
+    # Also those that were excluded since: what was said of them stays.
+    items = Item.objects.filter(project=member.project).filter(
         Q(labels__member=member)
         | Q(comments__member=member)
         | Q(drafts__member=member)

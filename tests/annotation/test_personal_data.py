@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.accounts.sessions import SessionStore
 from annotation.errors import Refused
 from annotation.labelling import assignment, comments
-from annotation.models import Account, ApiToken, Event, Label, Mark, Membership, Role, Slot
+from annotation.models import Account, ApiToken, Event, Item, Label, Mark, Membership, Role, Slot
 from annotation.projects import invitations, members
 from annotation.projects.invitations import InvitationRequest
 from annotation.reports import personal_data
@@ -212,6 +212,14 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_of_others(people
     assert "Said by another" not in text
     assert "password" not in text
     assert "digest" not in text
+
+
+def test_work_on_an_item_that_was_excluded_since_is_in_the_file(people: Cast) -> None:
+    account, client = arrived(people)
+    worked(people, account)
+    Item.objects.update(deleted_at=timezone.now())
+    [place] = client.get(reverse("my-data-file")).json()["projects"]
+    assert (place["labels"][0]["item"], place["comments"][0]["item"]) == ("spider", "spider")
 
 
 def test_a_silent_check_is_work_like_any_other_in_the_file(people: Cast) -> None:

@@ -47,6 +47,23 @@ def test_a_new_role_holds_at_the_next_request_and_is_in_the_audit(people: Cast) 
     assert event.data == {"old": {"role": "annotator"}, "new": {"role": "researcher"}}
 
 
+def test_a_page_from_before_another_lead_s_change_sets_back_neither_role_nor_group(
+    people: Cast,
+) -> None:
+    lead, shown = browser_of(people.lead), {"initial-role": "researcher", "initial-group": ""}
+    members.change_role(people.lead, people.annotator, "researcher")
+    assert all(
+        f'name="{n}" value="{was}"' in lead.get(page(people)).text for n, was in shown.items()
+    )
+    members.change_role(people.lead, people.annotator, "annotator")
+    change = {"member": "annotator", "action": "role", "role": "researcher", "group": "birds"}
+    said = lead.post(page(people), change | shown, follow=True).text
+    assert "annotator is now annotator, group birds." in said
+    lead.post(page(people), change | shown | {"role": "adjudicator", "group": ""})
+    people.annotator.refresh_from_db()
+    assert (people.annotator.role, people.annotator.group) == ("adjudicator", "birds")
+
+
 def test_the_same_role_again_is_no_change(people: Cast) -> None:
     members.change_role(people.lead, people.annotator, Role.ANNOTATOR)
     assert not members.list_changes(people.project).exists()

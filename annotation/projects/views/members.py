@@ -103,7 +103,10 @@ def _apply_action(lead: Membership, member: Membership, said: Any) -> str:
     if action == "hand-over":
         members.hand_over(lead, member, role)
         return f"{member} is now the lead. You are {role}."
-    before, group = (member.role, member.group), said.get("group", member.group)
+    before, group = (member.role, member.group), said.get("group")
+    # What the page shows unchanged may have been changed by another lead since.
+    role = member.role if role == said.get("initial-role") else role
+    group = member.group if group == said.get("initial-group") else group
     with transactions.transact():
         # The role comes last: a lead who gives up their own may change nothing after it.
         members.set_group(lead, member, group)

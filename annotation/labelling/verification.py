@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.utils.crypto import salted_hmac
+
 from annotation import tasktypes
 from annotation.db import transactions
 from annotation.errors import Refused, Stale
+from annotation.items.text_digest import digest_texts
 from annotation.labelling import effects, qualification, queue, resolution, visibility
 from annotation.labelling.queue import Offer, Waiting, claims, offers
 from annotation.labelling.submissions import Submission
@@ -17,15 +20,27 @@ from annotation.models import Item, Label, Membership, Project, Stage
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sum_clusters
 
+_SALT = "annotation.verification"
+
 
 @dataclass(frozen=True)
 class Verification:
-    """An item to verify, with the first label that agrees with the result, and the result by
-    field."""
+    """An item to verify, with the first label that agrees with the result, and the answers that a
+    confirmation stores: those of that label or, if no label agrees, the result by field."""
 
     offer: Offer
     first: Label
     decided: dict[str, Any]
+
+    @property
+    def is_label(self) -> bool:
+        """True if somebody gave these answers. A median of several fields, say, may be nobody's."""
+        return self.first.answers == self.decided
+
+    @property
+    def of(self) -> str:
+        """What a verdict names, so that it is of nothing else than what the person saw."""
+        return _name_shown(self.first, self.decided)
 
 
 @dataclass(frozen=True)
@@ -78,8 +93,8 @@ def confirm(
     of: str,
     now: datetime,
 ) -> Label:
-    """Store the result of the labels as the member's answer, ignoring `sent.answers`; `of` is the
-    submission of the shown label.
+    """Store the result of the labels as the member's answer, ignoring `sent.answers`; `of` is that
+    of the shown `Verification`.
 
     Raises `Stale` if the result has changed, else like `queue.store_label`.
     """
@@ -152,15 +167,23 @@ def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
     return first, (first.answers if same else decided)
 
 
+def _name_shown(first: Label, decided: dict[str, Any]) -> str:
+    if first.answers == decided:
+        return first.submission
+    # Without the key, whoever verifies blind could try out results.
+    of = f"{first.submission} {digest_texts(decided)}"
+    return salted_hmac(_SALT, of, algorithm="sha256").hexdigest()
+
+
 def _check_unchanged(member: Membership, shown: Submission, of: str) -> dict[str, Any]:
     """Lock the member and the item, and return the result of the labels. Raises `Stale` if the page
-    showed another label."""
+    showed another label or result."""
     claims.lock_member(member)
     items = Item.objects.locked().in_project(member.project).select_related("project__task_type")
     item = items.filter(key=shown.item_key).first()
     if item is None:
         raise Refused("The page showed another item. Reload the page.")
     first, decided = _decided_label(item)
-    if first is None or decided is None or first.submission != of:
+    if first is None or decided is None or _name_shown(first, decided) != of:
         raise Stale("The label has changed. Read the new one, then confirm or contest it.")
     return decided

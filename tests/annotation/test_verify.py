@@ -159,6 +159,54 @@ def test_a_label_that_changed_meanwhile_is_not_confirmed(
         send(verification.confirm, second, shown)
 
 
+POINTS = {"m3": 1, "m4": 1, "m5": 1}
+
+
+@pytest.fixture
+def scored() -> Project:
+    """A project whose rule is the median, with an item that two people scored unlike each other."""
+    project = make_project(task_type="rubric-scoring", verify=True, overlap=2)
+    make_item(
+        project, texts={"prompt": "An owl?", "gold": "A bird.", "response": "A bird of prey."}
+    )
+    for m1, m2 in ((0, 2), (2, 0)):
+        score(make_member(project), m1=m1, m2=m2)
+    return project
+
+
+def score(member: Membership, **points: int) -> None:
+    offer = queue.next_offer(member) if not Label.objects.filter(member=member) else None
+    offer = offer or queue.reopen_item(member, Item.objects.get().key)
+    assert isinstance(offer, queue.Offer)
+    queue.store_label(member, offer.submission(answers=POINTS | points, comment="By the book."))
+
+
+def test_a_result_that_is_nobody_s_answer_is_shown_as_it_is_confirmed(scored: Project) -> None:
+    member = make_member(scored)
+    client, path = browser_of(member), f"/projects/{scored.slug}/verify/"
+    shown = client.get(path).text.partition('class="case-said"')[2].partition("</section>")[0]
+    assert "Result of the labels" in shown
+    assert "Label by" not in shown
+    assert "By the book." not in shown
+    assert [said.split()[0] for said in re.findall(r"<dd><b>(.*?)</b>", shown)] == list("11111")
+    told = client.post(f"/api/v1{path}next/").json()["first"]
+    assert (told["annotator"], told["answers"]) == ("", POINTS | {"m1": 1, "m2": 1})
+    case_shown = case(member)
+    assert told["submission"] == case_shown.of
+    sent = case_shown.offer.submission()
+    verification.confirm(member, sent, of=case_shown.of, now=timezone.now())
+    assert Label.objects.get(stage=Stage.VERIFY).answers == told["answers"]
+
+
+def test_a_result_that_changed_meanwhile_is_not_confirmed(scored: Project) -> None:
+    member = make_member(scored)
+    shown = case(member)
+    score(Label.objects.order_by("pk")[1].member, m1=2, m2=2)
+    assert (case(member).first, case(member).decided["m2"]) == (shown.first, 2)
+    with pytest.raises(Stale, match="has changed"):
+        verification.confirm(member, shown.offer.submission(), of=shown.of, now=timezone.now())
+
+
 def test_a_label_that_was_taken_back_is_not_shown(first: Membership, second: Membership) -> None:
     item = labelled(first)
     case(second)

@@ -36,7 +36,8 @@ from stats.estimates import Estimate
 
 
 class FirstSerializer(serializers.Serializer[Any]):
-    """The label to verify; send back its `submission` with your verdict."""
+    """The label to verify; send back its `submission` with your verdict. If the result of the
+    labels is the answer of no one, it has the result alone, without `annotator` and `choice`."""
 
     submission = serializers.CharField()
     annotator = serializers.CharField(source="member.alias")
@@ -45,7 +46,7 @@ class FirstSerializer(serializers.Serializer[Any]):
     comment = serializers.CharField()
 
 
-# What a project that verifies blind shows of a label besides its `submission`.
+# What is shown of a label besides its `submission` in a project that verifies blind.
 HIDDEN_LABEL: dict[str, Any] = {"annotator": "", "choice": "", "answers": {}, "comment": ""}
 
 
@@ -132,7 +133,9 @@ def next_second(request: Request, slug: str) -> Response:
         return Response(NoOfferSerializer({"waiting": case}).data)
     shown = dict(SecondSerializer(case).data)
     if member.project.verify_blind:
-        shown["first"] = {**HIDDEN_LABEL, "submission": case.first.submission}
+        shown["first"] = {**HIDDEN_LABEL, "submission": case.of}
+    elif not case.is_label:
+        shown["first"] = {**HIDDEN_LABEL, "submission": case.of, "answers": case.decided}
     return Response(shown)
 
 

@@ -28,7 +28,7 @@ _COMMENT_FIELD = fields.Text(name="comment", title="Why the label is wrong", lim
 
 
 class VerdictForm(forms.Form):
-    """A verdict: the `submission` of the shown label, and whether the label is confirmed. With the
+    """A verdict: what names the shown label or result, and whether it is confirmed. With the
     prefix, no question of a task type has the name of an input."""
 
     prefix = "verdict"
@@ -145,7 +145,7 @@ def _case(
     return {
         "case": case,
         "offer": case.offer,
-        "said": correct_answers.describe_answers(task, case.first.answers),
+        "said": correct_answers.describe_answers(task, case.decided),
         "category": categories.load_taxonomy(member.project).find(case.offer.item.category),
         "texts": revision.texts,
         "difference": stored.load_difference(revision) if task.diff else None,

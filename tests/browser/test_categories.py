@@ -16,6 +16,22 @@ from tests.builders import make_item, make_member, make_project
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+def test_the_way_back_merges_no_other_category(open_page: OpenPage) -> None:
+    """Browsers choose again by the places of the rows, whichever category stands there by now."""
+    project = with_own_categories(make_project())
+    page = open_page(
+        make_member(project, Role.LEAD).account, reverse("categories", args=[project.slug])
+    )
+    row = page.locator("tr", has_text="Rude remark").first
+    row.locator("details summary").click()
+    row.locator("select").select_option("made-up-citation")
+    page.goto(reverse("items", args=[project.slug]))
+    page.go_back()
+    expect(row).to_be_visible()
+    chosen = page.locator("select[name=into]").evaluate_all("all => all.map((one) => one.value)")
+    assert set(chosen) == {""}
+
+
 def test_a_lead_merges_a_category_and_takes_it_back(open_page: OpenPage) -> None:
     project = with_own_categories(make_project())
     make_item(project, "a", category="rude", ability="tone")

@@ -109,3 +109,16 @@ def test_who_is_suspended_at_work_is_told_so_there_and_then(
     page.goto(page.url)
     expect(page.locator("main")).to_contain_text("You are suspended")
     checked(page)
+
+
+def test_the_way_back_chooses_nobody_else_for_items(open_page: OpenPage, lead: Membership) -> None:
+    """Browsers tick the boxes of an address again by their places, whoever stands there by now."""
+    ann, _, _ = (make_member(lead.project, alias=name) for name in ("Ann", "Bob", "Cleo"))
+    page = open_page(lead.account, reverse("assign", args=[lead.project.slug]))
+    page.get_by_label("Bob").check()
+    page.goto(reverse("members", args=[lead.project.slug]))
+    members.suspend(lead, ann)
+    page.go_back()
+    expect(page.get_by_label("Ann")).to_have_count(0)
+    expect(page.get_by_label("Cleo")).to_be_visible()
+    expect(page.locator("[name=people]:checked")).to_have_count(0)

@@ -70,14 +70,16 @@ def test_runs_of_different_versions_are_told_apart(lead: Membership) -> None:
 def test_items_that_were_moved_to_another_category_since_are_told(lead: Membership) -> None:
     judge(lead)
     project = lead.project
-    words = "moved to another category after"
+    words = "Moved to another category: "
     assert words not in shown(lead)
     moved = project.items.in_project(project).filter(key__in=["item-1", "item-2"])
     bulk_changes.change_items(lead, moved, "category", "made-up-citation", now=timezone.now())
     page = " ".join(shown(lead).split())
-    assert f"2 items {words}" in page
+    assert f"{words}2 items after the start of run 1" in page
     table = reverse("results-table", args=[project.slug, "by-category"])
-    assert f"2 items {words}" in " ".join(browser_of(lead).get(table).content.decode().split())
+    assert f"{words}2 items after the start of run 1" in " ".join(
+        browser_of(lead).get(table).content.decode().split()
+    )
     [row] = tabulate_left_out(project.runs.for_results())
     assert (row["items"], row["other_revision"], row["regrouped"]) == (4, 0, 2)
     methods = browser_of(lead).get(reverse("results-methods", args=[project.slug]))

@@ -84,7 +84,7 @@ def print_table(
         if option.chosen
     ]
     word_groups = wish.categories.word_groups
-    note = [wish.categories_warning, *pages.list_regrouped(wish, left_out or []), shown.words]
+    note = [wish.categories_warning, pages.describe_regrouped(wish, left_out or []), shown.words]
     if wish.intervals and shown.grid.has_intervals:
         made = [figure_help.load_figures()[name].interval for name in wish.view.figures]
         note += dict.fromkeys(one.how for one in made if one)

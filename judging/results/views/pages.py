@@ -329,21 +329,28 @@ def _content_context(wish: PageQuery, found: list[Rows]) -> dict[str, Any]:
             for row in left_out
             if row["pending"] or row["other_revision"] or row["unlabelled"]
         ],
-        "regrouped": list_regrouped(wish, left_out),
+        "regrouped": describe_regrouped(wish, left_out),
         "alike": "" if wish.view.counts_all else _compare_items(wish, left_out),
     }
 
 
-def list_regrouped(wish: PageQuery, left_out: Rows) -> list[str]:
-    """What a page and its table for a paper say of each run with items that are in another category
-    by now."""
-    return [
-        f"Run {cells.run_name(wish.runs_by_number[row['run']])}: {_count_items(row['regrouped'])} "
-        "moved to another category after the run began, which figures by category and ability have "
-        "in the former one."
-        for row in left_out
-        if row["regrouped"]
-    ]
+def describe_regrouped(wish: PageQuery, left_out: Rows) -> str:
+    """What a page and its table for a paper say of items that are in another category by now; "" if
+    there are none."""
+    moved: dict[int, list[str]] = {}
+    for row in left_out:
+        if row["regrouped"]:
+            moved.setdefault(row["regrouped"], []).append(wish.runs_by_number[row["run"]].mention)
+    if not moved:
+        return ""
+    told = "; ".join(
+        f"{_count_items(number)} after the start of {', '.join(runs)}"
+        for number, runs in moved.items()
+    )
+    return (
+        f"Moved to another category: {told}. Figures by category and ability have these items in "
+        "the former one."
+    )
 
 
 def _compare_items(wish: PageQuery, left_out: Rows) -> str:

@@ -51,8 +51,16 @@ def _measure_json(column: str) -> models.Expression:
     length = Length(Cast(column, models.TextField()))
     if connection.vendor != "postgresql":
         return length
-    stored = models.Func(column, function="pg_column_size", output_field=models.IntegerField())
+    stored = measure_stored(column)
     return Case(When(GreaterThan(stored, LARGE), then=length), default=stored)
+
+
+def measure_stored(column: str) -> models.Expression:
+    """The size of the JSON in this column as it is stored. On PostgreSQL that is packed, and known
+    without unpacking it."""
+    if connection.vendor != "postgresql":
+        return Length(Cast(column, models.TextField()))
+    return models.Func(column, function="pg_column_size", output_field=models.IntegerField())
 
 
 def make_bulky_batches(

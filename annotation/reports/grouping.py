@@ -5,11 +5,14 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import F, TextField
+from django.db.models.functions import Cast, Length
 
 from annotation import tasktypes
+from annotation.db import batches
 from annotation.db.sql import ObjectKeyText
 from annotation.items import taxonomy
 from annotation.items.taxonomy import Taxonomy
@@ -27,8 +30,10 @@ TAXONOMY_COLUMNS = (CATEGORY, "ability")
 # So many of the first and of the last items are enough to find the fields: all items of an import
 # have the same fields, and generated items come last.
 SAMPLE_ITEMS = 200
-# Fields may have megabytes: few items are fetched at once, and beginnings of texts are kept alone.
+# Fields may have megabytes: few items are fetched at once, no more once those of either end have so
+# many characters, and beginnings of texts are kept alone.
 FETCHED_TOGETHER = 20
+SAMPLE_LENGTH = 10_000_000
 # A file may name its columns anew in each row, and a page would list them all.
 MOST_NAMES = 1_000
 MAX_GROUPS = 50
@@ -88,17 +93,7 @@ def list_groupings(project: Project) -> list[Grouping]:
 
     Task types without categories have no taxonomy columns, so a field is first.
     """
-    items = Item.objects.in_project(project)
-    ends = (
-        items.order_by(order).values("pk")[:SAMPLE_ITEMS] for order in ("position", "-position")
-    )
-    first, last = (Q(pk__in=end) for end in ends)
-    rows = items.filter(first | last).values("fields", *GROUPING_COLUMNS)
-    names = set[str]()
-    sample = [
-        {**row, "fields": _take_fields(row["fields"], names)}
-        for row in rows.order_by("position").iterator(FETCHED_TOGETHER)
-    ]
+    sample = _read_sample(project)
     known = taxonomy.load_taxonomy(project)
     fields = [
         Grouping(name, name.replace("_", " ").capitalize(), known)
@@ -114,6 +109,29 @@ def list_groupings(project: Project) -> list[Grouping]:
     ]
     found = [*shared, *fields] if with_categories else [*fields, *shared]
     return found or [Grouping("origin", "Origin", known)]
+
+
+def list_field_names(project: Project) -> list[str]:
+    """List the names of the items' own fields, also of those that are not suited for grouping."""
+    return sorted({name for row in _read_sample(project) for name in row["fields"]})
+
+
+def _read_sample(project: Project) -> list[dict[str, Any]]:
+    """Return the grouping columns and the shortened fields of the first and of the last items."""
+    items = Item.objects.in_project(project)
+    measured = items.values_list("pk", batches.measure_stored("fields"))
+    names, sample = set[str](), dict[int, dict[str, Any]]()
+    for order in ("position", "-position"):
+        length, end = 0, measured.order_by(order)[:SAMPLE_ITEMS]
+        for some in batches.make_bulky_batches(end, FETCHED_TOGETHER, itemgetter(1)):
+            ids = [pk for pk, _ in some if pk not in sample]
+            rows = items.filter(pk__in=ids).values("pk", "fields", *GROUPING_COLUMNS)
+            for row in rows.annotate(length=Length(Cast("fields", TextField()))).order_by(order):
+                length += row["length"]
+                sample[row["pk"]] = {**row, "fields": _take_fields(row["fields"], names)}
+            if length >= SAMPLE_LENGTH:
+                break
+    return list(sample.values())
 
 
 def _grouping_fields(sample: list[dict[str, Any]]) -> list[str]:

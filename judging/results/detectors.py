@@ -12,6 +12,7 @@ from django.db.models import F
 
 from annotation.items import taxonomy
 from annotation.models import Item, Label, Project, Stage
+from annotation.reports import grouping
 from annotation.reports.grouping import GROUPING_COLUMNS, Grouping
 from judging.models import Outcome, Run
 from judging.results import progress
@@ -80,8 +81,7 @@ def check_groupings(project: Project, by: Sequence[str]) -> list[Grouping]:
     items = Item.objects.in_project(project)
     own = [name for name in by if name not in GROUPING_COLUMNS]
     if unknown := [name for name in own if not items.filter(fields__has_key=name).exists()]:
-        sample = items.values_list("fields", flat=True)[:200]
-        known = [*GROUPING_COLUMNS, *sorted({name for fields in sample for name in fields})]
+        known = [*GROUPING_COLUMNS, *grouping.list_field_names(project)]
         raise UnknownField(
             f"Items cannot be grouped by {', '.join(unknown)}. Choose from: {', '.join(known)}."
         )

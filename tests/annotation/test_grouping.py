@@ -1,5 +1,6 @@
 """The ways in which items can be grouped."""
 
+import random
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -62,6 +63,19 @@ def test_fields_of_few_items_are_in_memory_at_once() -> None:
     # Together, the texts have 40 MB, and as many as JSON.
     assert tracemalloc.get_traced_memory()[1] < 35_000_000
     tracemalloc.stop()
+
+
+def test_of_items_with_very_long_fields_only_some_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their texts are drawn, since a database packs those of one letter to nearly nothing."""
+    draws = random.Random(1)
+    project = make_project("fbi")
+    for number in range(12):
+        text = draws.randbytes(300_000).hex()
+        make_item(project, fields={f"part_{number}": "a", "text": text})
+    monkeypatch.setattr(grouping, "SAMPLE_LENGTH", 1_000_000)
+    read = ["part_0", "part_1", "part_10", "part_11"]
+    assert list_fields(project) == read
+    assert grouping.list_field_names(project) == [*read, "text"]
 
 
 def test_of_very_many_fields_not_all_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:

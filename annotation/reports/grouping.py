@@ -5,14 +5,13 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Any
 
 from django.db.models import F, TextField
 from django.db.models.functions import Cast, Length
 
 from annotation import tasktypes
-from annotation.db import batches
+from annotation.db.batches import packed_id_batches
 from annotation.db.sql import ObjectKeyText
 from annotation.items import taxonomy
 from annotation.items.taxonomy import Taxonomy
@@ -119,13 +118,12 @@ def list_field_names(project: Project) -> list[str]:
 def _read_sample(project: Project) -> list[dict[str, Any]]:
     """Return the grouping columns and the shortened fields of the first and of the last items."""
     items = Item.objects.in_project(project)
-    measured = items.values_list("pk", batches.measure_stored("fields"))
     names, sample = set[str](), dict[int, dict[str, Any]]()
     for order in ("position", "-position"):
-        length, end = 0, measured.order_by(order)[:SAMPLE_ITEMS]
-        for some in batches.make_bulky_batches(end, FETCHED_TOGETHER, itemgetter(1)):
-            ids = [pk for pk, _ in some if pk not in sample]
-            rows = items.filter(pk__in=ids).values("pk", "fields", *GROUPING_COLUMNS)
+        length, end = 0, items.order_by(order)[:SAMPLE_ITEMS]
+        for ids in packed_id_batches(end, "fields", FETCHED_TOGETHER):
+            rows = items.filter(pk__in={*ids} - sample.keys())
+            rows = rows.values("pk", "fields", *GROUPING_COLUMNS)
             for row in rows.annotate(length=Length(Cast("fields", TextField()))).order_by(order):
                 length += row["length"]
                 sample[row["pk"]] = {**row, "fields": _take_fields(row["fields"], names)}

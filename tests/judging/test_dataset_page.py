@@ -1,5 +1,6 @@
 """Data set, agreement and effort as pages: their figures by hand, and where they lead."""
 
+import random
 import re
 import tracemalloc
 from html import unescape
@@ -321,3 +322,16 @@ def test_the_texts_of_few_items_are_in_memory_at_once(project: Project) -> None:
     assert tracemalloc.get_traced_memory()[1] < 60_000_000
     tracemalloc.stop()
     assert row["count"] == 200
+
+
+def test_long_fields_are_read_one_at_a_time_and_not_kept(project: Project) -> None:
+    draws = random.Random(1)
+    for number, item in enumerate(make_items(project, 20)):
+        item.fields = {"task": "sums", f"note_{number}": draws.randbytes(1_000_000).hex()}
+        item.save()
+    tracemalloc.start()
+    found = {one["of"]: one["count"] for one in data_set.tabulate(project, [])}
+    # Together, the fields have 40 MB.
+    assert tracemalloc.get_traced_memory()[1] < 25_000_000
+    tracemalloc.stop()
+    assert (found["fields.task"], len([one for one in found if "note" in one])) == (20, 0)

@@ -13,6 +13,7 @@ from django.db.models import Count, F
 from django.urls import reverse
 
 from annotation import tasktypes
+from annotation.db.batches import packed_id_batches
 from annotation.models import Item, Project, Revision
 from annotation.reports.grouping import MAX_GROUPS, Grouping
 from annotation.tasktypes import main_field
@@ -132,7 +133,11 @@ def _count_answers(project: Project, held: Any, named: Sequence[Grouping]) -> Va
 
 def _count_fields(items: Any, named: Sequence[Grouping]) -> ValueCounts:
     groups = [one.expression() for one in named]
-    rows = items.order_by().values_list("fields", *groups).iterator(TEXTS_AT_A_TIME)
+    rows = (
+        row
+        for ids in packed_id_batches(items.order_by(), "fields", TEXTS_AT_A_TIME)
+        for row in items.filter(pk__in=ids).order_by().values_list("fields", *groups)
+    )
     return _count_values(FIELDS, ((fields, group) for fields, *group in rows))
 
 
@@ -161,9 +166,9 @@ def _names_groups(values: set[str]) -> bool:
 
 
 def _value_texts(value: Any) -> set[str]:
-    """The value of a field as texts; a list has several."""
+    """The value of a field as texts, of long ones the beginnings; a list has several."""
     several = value if isinstance(value, list) else [value]
-    return {str(one) for one in several if one not in (None, "")}
+    return {str(one)[: LONGEST_VALUE + 1] for one in several if one not in (None, "")}
 
 
 def _merge_kinds(*kinds: ValueCounts) -> dict[GroupKey, list[tuple[str, Counter[str | None]]]]:

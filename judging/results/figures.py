@@ -127,9 +127,11 @@ class TableRequest:
         project, whose figures contain no texts, for all that are too long to name a group."""
         most = MAX_LENGTH if self.project.sealed else LONGEST_GROUP
         items = Item.objects.in_project(self.project)
-        for name in self.by:
-            if name in GROUPING_COLUMNS:
-                continue
+        own = [name for name in self.by if name not in GROUPING_COLUMNS]
+        # Each question reads the fields of all items, and what is measured of items is no field.
+        if not own or not items.filter(fields__has_any_keys=own).exists():
+            return
+        for name in own:
             value = Cast(Grouping(name, name).expression(), TextField())
             if items.alias(length=Length(value)).filter(length__gt=most).exists():
                 raise UnknownField(

@@ -241,4 +241,7 @@ def shadowed_features(project: Project, names: Sequence[str]) -> set[str]:
     feature."""
     known = [name for name in names if name in FEATURES]
     items = Item.objects.in_project(project)
+    # Nearly always there are none, and each question reads the fields of all items.
+    if not known or not items.filter(fields__has_any_keys=known).exists():
+        return set()
     return {name for name in known if items.filter(fields__has_key=name).exists()}

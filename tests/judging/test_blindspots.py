@@ -7,7 +7,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Item, Project, Revision
 from judging.models import Run
+from judging.results import item_features
 from judging.results.counted import UnknownField
+from judging.results.figures import TableRequest
 from judging.results.tables import blindspots, methods
 from tests.judging.builders_decided import make_replied, scores
 from tests.judging.builders_judging import make_items
@@ -288,3 +290,16 @@ def test_the_correction_is_promised_within_a_family_of_a_run(
         "within one family of one run, not over"
         in methods.write_methods(project, list(project.runs.for_results())).text
     )
+
+
+def test_the_fields_of_all_items_are_read_once_to_find_that_they_shadow_nothing(
+    project: Project, items: list[Item], django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_num_queries(1):
+        assert item_features.shadowed_features(project, [*item_features.FEATURES]) == set()
+    asked = TableRequest(project, blindspots.BLINDSPOTS, [], [*item_features.FEATURES])
+    with django_assert_num_queries(1):
+        asked.check_length_of_groups()
+    Item.objects.filter(pk=items[0].pk).update(fields={"length": "long"})
+    found = item_features.shadowed_features(project, [*item_features.FEATURES])
+    assert found == {"length"}

@@ -201,6 +201,16 @@ def test_a_correction_brings_the_new_revision_with_a_key_of_its_own(people: Cast
     assert caller.submit().status_code == 201
 
 
+def test_a_correction_where_no_text_can_be_corrected_is_told_so() -> None:
+    project = make_project("answers", task_type="error-detection")
+    make_item(project, texts={"input": "2 + 2?", "response": "5"})
+    refused = Caller(make_member(project)).submit("corrections", texts={"response": "4"})
+    assert (refused.status_code, "no text that can be corrected" in refused.content.decode()) == (
+        422,
+        True,
+    )
+
+
 def test_undo_brings_the_last_item_back_until_there_is_none(people: Cast) -> None:
     make_item(people.project, "a"), make_item(people.project, "b")
     caller = Caller(people.annotator)

@@ -264,6 +264,8 @@ def _check_correctable(member: Membership, slot: Slot, ticket: submissions.Submi
 
 def _check_correction(member: Membership, texts: Mapping[str, str]) -> None:
     task = tasktypes.load_task_type(member.project)
+    if not task.correctable:
+        raise Refused("This task type has no text that can be corrected. Write a comment instead.")
     if set(texts) != {task.correctable}:
         raise Refused(f"Only the {task.correctable} text can be corrected.")
     if not texts[task.correctable].strip():

@@ -213,7 +213,8 @@ SCORES = columns.summed_table(
     "answer, equal or higher, the mean scores, and the ends of the scale.",
     meanings={
         "lower": "number of parsed items whose perturbed answer scored lower than the gold "
-        "answer, so that the error was detected; empty if only perturbed answers are scored",
+        "answer, so that the error was detected (with repeats, in most of them); empty if only "
+        "perturbed answers are scored",
         "equal": "number of parsed items whose two answers have equal scores; empty if only "
         "perturbed answers are scored",
         "higher": "number of parsed items whose perturbed answer scored higher; empty if only "

@@ -155,8 +155,16 @@ def undo_verdict(label: Label, task: TaskType, now: datetime) -> None:
 
 
 def is_confirmation(task: TaskType, answers: Mapping[str, Any], decided: Mapping[str, Any]) -> bool:
-    """True if the answers equal the result of the labels in all resolved fields."""
-    return all(answers.get(field.name) == decided.get(field.name) for field in task.resolved)
+    """True if the answers equal the result of the labels in all resolved fields; several values in
+    any order."""
+    return all(
+        _in_order(answers.get(field.name)) == _in_order(decided.get(field.name))
+        for field in task.resolved
+    )
+
+
+def _in_order(answer: Any) -> Any:
+    return sorted(answer, key=str) if isinstance(answer, list) else answer
 
 
 def _end_verified_resolution(label: Label, now: datetime) -> None:

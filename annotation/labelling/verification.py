@@ -3,6 +3,8 @@
 The effects are in `effects`.
 """
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -11,12 +13,13 @@ from django.utils.crypto import salted_hmac
 
 from annotation import tasktypes
 from annotation.db import transactions
-from annotation.errors import Refused, Stale
+from annotation.errors import FieldError, Refused, Stale
 from annotation.items.text_digest import digest_texts
 from annotation.labelling import effects, qualification, queue, resolution, visibility
 from annotation.labelling.queue import Offer, Waiting, claims, offers
 from annotation.labelling.submissions import Submission
 from annotation.models import Item, Label, Membership, Project, Stage
+from annotation.tasktypes import TaskType
 from stats.estimates import Estimate
 from stats.rates import clustered_wilson, sum_clusters
 
@@ -31,6 +34,9 @@ class Verification:
     offer: Offer
     first: Label
     decided: dict[str, Any]
+    can_confirm: bool
+    """False if nobody can give these answers: a number between two options, or a required answer in
+    words that no rule combines."""
 
     @property
     def is_label(self) -> bool:
@@ -71,7 +77,8 @@ def take_next(member: Membership, *, now: datetime) -> Verification | Waiting:
         _withdraw_from_verification(offer, now)
     if not member.project.verify_blind:
         visibility.record_seen(member, offer.item, now=now)
-    return Verification(offer, first, decided)
+    task = tasktypes.load_task_type(member.project)
+    return Verification(offer, first, decided, _can_be_given(task, decided))
 
 
 def answer(
@@ -96,10 +103,17 @@ def confirm(
     """Store the result of the labels as the member's answer, ignoring `sent.answers`; `of` is that
     of the shown `Verification`.
 
-    Raises `Stale` if the result has changed, else like `queue.store_label`.
+    Raises `Stale` if the result has changed, `Refused` if nobody can give it as an answer, else
+    like `queue.store_label`.
     """
     with transactions.transact():
-        sent = replace(sent, answers=_check_unchanged(member, sent, of))
+        decided = _check_unchanged(member, sent, of)
+        if not _can_be_given(tasktypes.load_task_type(member.project), decided):
+            raise Refused(
+                "Nobody can give this result as an answer. Contest it with the answer that is "
+                "right; the same answer in full confirms it."
+            )
+        sent = replace(sent, answers=decided)
         return queue.store_label(member, sent, stage=Stage.VERIFY, now=now)
 
 
@@ -112,7 +126,8 @@ def contest(
 ) -> Label:
     """Store answers that differ from the labels, with a comment, and send the item to adjudication.
 
-    Raises `Refused` without a comment or if the answers equal the labels, else like `confirm`.
+    Raises `Refused` without a comment, or if the answers equal a result that can be confirmed, else
+    like `confirm`. If nobody can give the result as an answer, equal answers in full confirm it.
     """
     if not sent.comment.strip():
         raise Refused("Write in the comment why the label is wrong, then contest it.")
@@ -120,7 +135,8 @@ def contest(
     cleaned = task.clean(sent.answers)
     with transactions.transact():
         decided = _check_unchanged(member, sent, of)
-        if effects.is_confirmation(task, cleaned, decided):
+        is_same = effects.is_confirmation(task, cleaned, decided)
+        if is_same and _can_be_given(task, decided):
             raise Refused("Your answer equals the label. Confirm it, or choose another answer.")
         return queue.store_label(member, sent, stage=Stage.VERIFY, now=now)
 
@@ -165,6 +181,13 @@ def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
     same = [label for label in found if effects.is_confirmation(task, label.answers, decided)]
     first = (same or found or [None])[0]
     return first, (first.answers if same else decided)
+
+
+def _can_be_given(task: TaskType, decided: Mapping[str, Any]) -> bool:
+    with suppress(FieldError):
+        task.clean(decided)
+        return True
+    return False
 
 
 def _name_shown(first: Label, decided: dict[str, Any]) -> str:

@@ -47,7 +47,7 @@ def send(
     call: Callable[..., Label], member: Membership, shown: Verification, **values: Any
 ) -> Label:
     sent = shown.offer.submission(**values)
-    return call(member, sent, of=shown.first.submission, now=timezone.now())
+    return call(member, sent, of=shown.of, now=timezone.now())
 
 
 def labelled(member: Membership, choice: str = "valid", **values: object) -> Item:
@@ -179,6 +179,58 @@ def score(member: Membership, **points: int) -> None:
     offer = offer or queue.reopen_item(member, Item.objects.get().key)
     assert isinstance(offer, queue.Offer)
     queue.store_label(member, offer.submission(answers=POINTS | points, comment="By the book."))
+
+
+def test_a_result_between_two_options_is_contested_and_not_confirmed(scored: Project) -> None:
+    for member, m1 in zip(scored.members.filter(role="annotator"), (0, 1), strict=True):
+        score(member, m1=m1, m2=1)
+    verifier = make_member(scored)
+    client, path = browser_of(verifier), f"/projects/{scored.slug}/verify/"
+    page = client.get(path).text
+    assert "Nobody can give this result as an answer" in page
+    assert "verdict-confirm" not in page
+    with pytest.raises(Refused, match="Contest it with the answer that is right"):
+        send(verification.confirm, verifier, case(verifier))
+    answers = POINTS | {"m1": 1, "m2": 1}
+    send(verification.contest, verifier, case(verifier), answers=answers, comment="It is one.")
+    assert Slot.objects.get(stage=Stage.ADJUDICATE).reason == Reason.CONTESTED
+
+
+def test_a_result_that_lacks_words_is_confirmed_by_the_same_answer_in_full() -> None:
+    project = make_project(task_type="error-detection", verify=True, overlap=3)
+    item = make_item(project, texts={"input": "2 + 2 + 2?", "response": "5"})
+    kinds = ["reasoning-correctness", "instruction-following", "context-faithfulness"]
+    for left_out in kinds:
+        member = make_member(project)
+        offer = queue.next_offer(member)
+        assert isinstance(offer, queue.Offer)
+        said = [kind for kind in kinds if kind != left_out]
+        answers = {"verdict": "error", "error_type": said, "explanation": "A sum."}
+        queue.store_label(member, offer.submission(answers=answers))
+    verifier = make_member(project)
+    shown = case(verifier)
+    assert (shown.is_label, shown.can_confirm) == (False, False)
+    with pytest.raises(Refused, match="the same answer in full confirms it"):
+        send(verification.confirm, verifier, shown)
+    answers = {"verdict": "error", "error_type": kinds, "explanation": "All three."}
+    send(verification.contest, verifier, shown, answers=answers, comment="In full.")
+    resolution = standing(item)
+    assert resolution
+    assert (resolution.rule, sorted(resolution.values["error_type"])) == ("verified", sorted(kinds))
+
+
+def test_values_in_another_order_are_the_same_answer() -> None:
+    project = make_project(task_type="error-detection", verify=True, overlap=3)
+    make_item(project, texts={"input": "2 + 2?", "response": "5"})
+    kinds = ["reasoning-correctness", "instruction-following"]
+    for said in (kinds[1:], kinds, kinds):
+        member = make_member(project)
+        offer = queue.next_offer(member)
+        assert isinstance(offer, queue.Offer)
+        answers = {"verdict": "error", "error_type": said, "explanation": "A sum."}
+        queue.store_label(member, offer.submission(answers=answers))
+    shown = case(make_member(project))
+    assert (shown.is_label, shown.decided["error_type"]) == (True, kinds)
 
 
 def test_a_result_that_is_nobody_s_answer_is_shown_as_it_is_confirmed(scored: Project) -> None:
@@ -322,9 +374,7 @@ def blind() -> Membership:
 
 def answer(member: Membership, shown: Verification, choice: str, **values: Any) -> Label:
     sent = shown.offer.submission({"choice": choice}, **values)
-    return verification.answer(
-        member, sent, of=shown.first.submission, confirming=True, now=timezone.now()
-    )
+    return verification.answer(member, sent, of=shown.of, confirming=True, now=timezone.now())
 
 
 @pytest.mark.parametrize(("choice", "confirmed"), [("valid", True), ("invalid", False)])

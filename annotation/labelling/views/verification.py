@@ -97,7 +97,7 @@ def _store_verdict(request: HttpRequest, member: Membership) -> str:
     if member.project.verify_blind:
         # What became of it would tell the label to somebody who undoes the answer.
         return f"{label.item.key}: your answer is saved."
-    if confirming:
+    if confirming or Label.objects.filter(pk=label.pk).with_confirmed().get().confirmed:
         return f"{label.item.key}: you confirmed “{_task(member).title_of(label.choice)}”."
     return f"{label.item.key}: you contested the label. An adjudicator will decide."
 

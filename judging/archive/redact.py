@@ -77,15 +77,17 @@ def mask_text(scope: ArchiveScope, texts: Any) -> Any:
 
 def mask_fields(scope: ArchiveScope, fields: Any) -> Any:
     """Return the fields of an item. If a model generated it, the texts from which it was made, and
-    those beside its own, are made unreadable. If so or if the project is sealed, so is each text
-    that is too long to name a group of items. No figure has such a text."""
-    is_generated = not rows.GENERATOR_FIELDS.isdisjoint(fields)
-    if is_generated:
-        fields = {
-            name: mask_text(scope, value) if value and name in rows.TEXT_FIELDS else value
-            for name, value in fields.items()
-        }
-    return _mask_long(scope, fields) if scope.is_sealed or is_generated else fields
+    those beside its own, are made unreadable: the data set does not count them. If so or if the
+    project is sealed, so is each text that is too long to name a group of items. No figure has such
+    a text."""
+    texts = rows.list_text_fields(fields)
+    fields = {
+        name: mask_text(scope, value)
+        if name in texts and isinstance(value, str | list | dict)
+        else value
+        for name, value in fields.items()
+    }
+    return _mask_long(scope, fields) if scope.is_sealed or rows.is_generated(fields) else fields
 
 
 def _mask_long(scope: ArchiveScope, value: Any) -> Any:

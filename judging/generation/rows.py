@@ -43,11 +43,8 @@ SOURCE_PREFIX = "source_"
 TRANSLATOR_PREFIX = "generator_"
 # The field of a reworded prompt that keeps the prompt from which it was made.
 ORIGINAL = "original"
-# What tells a generated item, and its fields that are texts: of its source, or beside its own.
-GENERATOR_FIELDS = frozenset({"generator", f"{TRANSLATOR_PREFIX}generator"})
-TEXT_FIELDS = frozenset(
-    {ORIGINAL, ORIGINALS_FIELD, f"{SOURCE_PREFIX}{ORIGINALS_FIELD}"}.union(*REPLY_TEXTS.values())
-)
+_ORIGINALS = frozenset({ORIGINALS_FIELD, f"{SOURCE_PREFIX}{ORIGINALS_FIELD}"})
+_TEXTS = _ORIGINALS.union({ORIGINAL}, *REPLY_TEXTS.values())
 
 
 class GeneratedReply(NamedTuple):
@@ -201,6 +198,29 @@ def iterate_replies(run: Run) -> Iterator[GeneratedReply]:
         # Some samples may be usable while others are not.
         if not unusable_texts.find_cause(strategy, said.value, said.texts):
             yield said
+
+
+def is_generated(fields: Mapping[str, Any]) -> bool:
+    """True if these are the fields of an item that a model generated."""
+    return "generator" in fields or f"{TRANSLATOR_PREFIX}generator" in fields
+
+
+def list_text_fields(fields: Mapping[str, Any]) -> frozenset[str]:
+    """The names of those fields of an item that have texts if a model generated it: of its source,
+    or beside its own. A translation also has the fields of its source, which are texts only if that
+    was generated, too."""
+    if not is_generated(fields):
+        return frozenset()
+    is_whole = ORIGINALS_FIELD in fields and f"{SOURCE_PREFIX}generator" not in fields
+    return _ORIGINALS if is_whole else _TEXTS
+
+
+def without_texts(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of an item without those that `list_text_fields` names."""
+    texts = list_text_fields(fields)
+    if not texts:
+        return fields
+    return {name: value for name, value in fields.items() if name not in texts}
 
 
 def _makes_prompts(run: Run) -> bool:

@@ -504,15 +504,18 @@ def test_an_archive_without_texts_has_none_of_those_that_were_translated(
     run = translated(project, SAID)
     bring_in.bring_in_replies(BringInRequest(run, project, ALL), None)
     [made] = made_of(project)
-    for item in (one, made):
+    short = {"original": "Who wrote Faust?", "rationale": "Short words."}
+    anew = make_item(project, "two", texts=TEXTS, fields={"generator": "reword v1", **short})
+    for item in (one, made, anew):
         make_resolution(item)
-    judged = make_judged(project, [(one, "detected"), (made, "undetected")])
+    judged = make_judged(project, [(one, "detected"), (made, "undetected"), (anew, "detected")])
     call_command("freeze_results", project="fbi", run=[judged.number],
                  output=tmp_path / "all.zip", stdout=StringIO(), verbosity=0)  # fmt: skip
     with zipfile.ZipFile(tmp_path / "all.zip") as archive:
         held = b"".join(archive.read(name) for name in archive.namelist()).decode()
     assert "before_translation" in held
-    assert not [text for text in (*TEXTS.values(), *SAID.values()) if text and text in held]
+    texts = (*TEXTS.values(), *SAID.values(), *short.values())
+    assert not [text for text in texts if text and text in held]
 
 
 # Rewording

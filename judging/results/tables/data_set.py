@@ -18,6 +18,7 @@ from annotation.models import Item, Project, Revision
 from annotation.reports.grouping import MAX_GROUPS, Grouping
 from annotation.tasktypes import main_field
 from annotation.templatetags import figures as written
+from judging.generation.rows import without_texts
 from judging.results import cells, chart_parts, columns, detectors, group_fields
 from judging.results.arrays import TEXTS_AT_A_TIME
 from judging.results.cells import Cell, Grid, GridLine, Header, LineBlock, Row
@@ -135,13 +136,18 @@ def _count_fields(items: Any, named: Sequence[Grouping]) -> ValueCounts:
     groups = [one.expression() for one in named]
     rows = (
         row
-        for ids in packed_id_batches(items.order_by(), "fields", TEXTS_AT_A_TIME)
-        for row in items.filter(pk__in=ids).order_by().values_list("fields", *groups)
+        for ids in packed_id_batches(items.order_by(), "fields")
+        for row in items.filter(pk__in=ids)
+        .order_by()
+        .values_list("fields", *groups)
+        .iterator(TEXTS_AT_A_TIME)
     )
-    return _count_values(FIELDS, ((fields, group) for fields, *group in rows))
+    return _count_values(FIELDS, ((without_texts(fields), group) for fields, *group in rows))
 
 
-def _count_values(kind: str, rows: Iterable[tuple[dict[str, Any], Sequence[Any]]]) -> ValueCounts:
+def _count_values(
+    kind: str, rows: Iterable[tuple[Mapping[str, Any], Sequence[Any]]]
+) -> ValueCounts:
     """Count the items with each value; an item may count for several values. Fields with too many
     values are left out."""
     found: ValueCounts = defaultdict(lambda: defaultdict(Counter))

@@ -40,7 +40,9 @@ MAX_GROUPS = 50
 MAX_LENGTH, MAX_WORDS = 80, 8
 # What the program that made an item writes into its fields to trace it, besides its own name and
 # the model. A prefix says whose they are, as in `gold_made_on`.
-_TRACE = re.compile(r"(?:[a-z]+_)*(?:made_on|request|seed)|source_item|translated_from")
+_TRACE = re.compile(
+    r"(?:[a-z]+_)*(?:made_on|request|seed)|source_item|translated_from|original|rationale"
+)
 _MAKERS = ("generator", "perturber")
 
 
@@ -121,10 +123,11 @@ def _read_sample(project: Project) -> list[dict[str, Any]]:
     names, sample = set[str](), dict[int, dict[str, Any]]()
     for order in ("position", "-position"):
         length, end = 0, items.order_by(order)[:SAMPLE_ITEMS]
-        for ids in packed_id_batches(end, "fields", FETCHED_TOGETHER):
-            rows = items.filter(pk__in={*ids} - sample.keys())
-            rows = rows.values("pk", "fields", *GROUPING_COLUMNS)
-            for row in rows.annotate(length=Length(Cast("fields", TextField()))).order_by(order):
+        for ids in packed_id_batches(end, "fields", SAMPLE_ITEMS):
+            rows = items.filter(pk__in={*ids} - sample.keys()).order_by(order)
+            rows = rows.annotate(length=Length(Cast("fields", TextField())))
+            rows = rows.values("pk", "fields", "length", *GROUPING_COLUMNS)
+            for row in rows.iterator(FETCHED_TOGETHER):
                 length += row["length"]
                 sample[row["pk"]] = {**row, "fields": _take_fields(row["fields"], names)}
             if length >= SAMPLE_LENGTH:

@@ -109,4 +109,7 @@ def test_a_category_that_costs_nothing_has_a_line_of_its_own(lead: Membership) -
     Item.objects.filter(category="flattery").update(category="rude")
     Item.objects.filter(pk=relabelled[0].pk).update(category="flattery")
     [row] = tabulate_left_out([run])
-    assert row["regrouped"] == 2  # the third counts by its label alone
+    assert row["regrouped"] == 3
+    Item.objects.filter(pk=relabelled[0].pk).update(category="rude")
+    [row] = tabulate_left_out([run])
+    assert row["regrouped"] == 2  # as it is labelled, the third counts in no category of errors

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from annotation.items import taxonomy
 from annotation.labelling.models.labels import SI_ITEM
 from annotation.models import Item
 from judging.models import Outcome, Run
@@ -78,15 +79,18 @@ def _total_condition(runs: Iterable[Run]) -> str:
 
 
 def _regrouped_condition(runs: Iterable[Run]) -> str:
-    """The condition that an outcome counts in another category than its item has today. Other runs
-    than those of perturbed answers are grouped by what the items are today, and score-invariant
-    items that keep no category of their own by that alone."""
+    """The condition that an outcome counts in another category than its item would today. Other
+    runs than those of perturbed answers are grouped by what the items are today. Score-invariant
+    items keep their category only if no change in it costs points."""
     strategies = counted.load_strategies(runs)
     grouped = [pk for pk, strategy in strategies.items() if strategy.frame in JUDGING_FRAMES]
+    known = taxonomy.load_taxonomy(next(iter(runs)).project)
+    calm = [one.slug for one in known.categories if one.expected_effect == "none"]
+    names = ", ".join(f"'{slug}'" for slug in ("", *calm))
     today = f"SELECT i.category FROM {Item._meta.db_table} AS i WHERE i.id = o.item_id"
     return (
-        f"{counted.counted_condition(grouped or [0])} AND o.category <> '{SI_ITEM}'"
-        f" AND o.category <> ({today})"
+        f"{counted.counted_condition(grouped or [0])} AND o.category <> ({today})"
+        f" AND (o.category <> '{SI_ITEM}' OR ({today}) IN ({names}))"
     )
 
 

@@ -164,7 +164,8 @@ def is_confirmation(task: TaskType, answers: Mapping[str, Any], decided: Mapping
 
 
 def _in_order(answer: Any) -> Any:
-    return sorted(answer, key=str) if isinstance(answer, list) else answer
+    # Without a common value, the result has an empty list, and an answer has nothing.
+    return sorted(answer, key=str) or None if isinstance(answer, list) else answer
 
 
 def _end_verified_resolution(label: Label, now: datetime) -> None:

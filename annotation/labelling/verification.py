@@ -185,8 +185,7 @@ def _decided_label(item: Item) -> tuple[Label | None, dict[str, Any] | None]:
 
 def _can_be_given(task: TaskType, decided: Mapping[str, Any]) -> bool:
     with suppress(FieldError):
-        task.clean(decided)
-        return True
+        return effects.is_confirmation(task, task.clean(decided), decided)
     return False
 
 

@@ -3,7 +3,7 @@ fields."""
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,9 +40,7 @@ MAX_GROUPS = 50
 MAX_LENGTH, MAX_WORDS = 80, 8
 # What the program that made an item writes into its fields to trace it, besides its own name and
 # the model. A prefix says whose they are, as in `gold_made_on`.
-_TRACE = re.compile(
-    r"(?:[a-z]+_)*(?:made_on|request|seed)|source_item|translated_from|original|rationale"
-)
+_TRACE = re.compile(r"(?:[a-z]+_)*(?:made_on|request|seed)|source_item|translated_from")
 _MAKERS = ("generator", "perturber")
 
 
@@ -122,17 +120,23 @@ def _read_sample(project: Project) -> list[dict[str, Any]]:
     items = Item.objects.in_project(project)
     names, sample = set[str](), dict[int, dict[str, Any]]()
     for order in ("position", "-position"):
-        length, end = 0, items.order_by(order)[:SAMPLE_ITEMS]
-        for ids in packed_id_batches(end, "fields", SAMPLE_ITEMS):
-            rows = items.filter(pk__in={*ids} - sample.keys()).order_by(order)
-            rows = rows.annotate(length=Length(Cast("fields", TextField())))
-            rows = rows.values("pk", "fields", "length", *GROUPING_COLUMNS)
-            for row in rows.iterator(FETCHED_TOGETHER):
-                length += row["length"]
-                sample[row["pk"]] = {**row, "fields": _take_fields(row["fields"], names)}
+        length = 0
+        for row in _read_rows(items, order, sample.keys()):
+            sample[row["pk"]] = {**row, "fields": _take_fields(row["fields"], names)}
+            length += row["length"]
             if length >= SAMPLE_LENGTH:
                 break
     return list(sample.values())
+
+
+def _read_rows(items: Any, order: str, known: Collection[int]) -> Iterator[dict[str, Any]]:
+    """Read the grouping columns and the fields of the first items in this order, with the length of
+    the fields, a few at once; those that are known are left out."""
+    for ids in packed_id_batches(items.order_by(order)[:SAMPLE_ITEMS], "fields", SAMPLE_ITEMS):
+        rows = items.filter(pk__in=[pk for pk in ids if pk not in known]).order_by(order)
+        rows = rows.annotate(length=Length(Cast("fields", TextField())))
+        rows = rows.values("pk", "fields", "length", *GROUPING_COLUMNS)
+        yield from rows.iterator(FETCHED_TOGETHER)
 
 
 def _grouping_fields(sample: list[dict[str, Any]]) -> list[str]:

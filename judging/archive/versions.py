@@ -122,6 +122,9 @@ METHODS: dict[str, Method] = {
             )
         },
     ),
+    "values of fields": Method(
+        2, {"dataset": ()}, {"dataset": ("ability", "category", "of", "value")}
+    ),
     "d′": Method(2, {"sensitivity": ("d_prime", *_interval_columns("d_prime"))}),
     "alternative annotator test": Method(
         2,

@@ -10,5 +10,5 @@ for (const form of document.querySelectorAll("form[data-ask-before-leaving]")) {
   }
   window.addEventListener("beforeunload", (event) => isChanged && event.preventDefault());
   // A page that would load itself anew waits until the changes are saved.
-  document.addEventListener("htmx:beforeOnLoad", (event) => isChanged && event.detail.xhr.getResponseHeader("HX-Refresh") && event.preventDefault());
+  document.addEventListener("htmx:before:response", (event) => isChanged && event.detail.ctx.hx.refresh && event.preventDefault());
 }

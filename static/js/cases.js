@@ -144,7 +144,7 @@ const ACTIONS = {
   undo: () => press('[data-press="undo"]') || say("You have nothing to undo."),
   fold: () => say(texts.fold(panel())),
   x: () => contest(),
-  y: () => press('[data-press="confirm"]'),
+  y: () => press('[data-press="confirm"]') || say("This result cannot be confirmed. Give the answer that is right."),
   keys: () => document.getElementById("keys").showModal(),
 };
 

@@ -189,6 +189,7 @@ def test_a_result_between_two_options_is_contested_and_not_confirmed(scored: Pro
     page = client.get(path).text
     assert "Nobody can give this result as an answer" in page
     assert "verdict-confirm" not in page
+    assert client.post(f"/api/v1{path}next/").json()["can_confirm"] is False
     with pytest.raises(Refused, match="Contest it with the answer that is right"):
         send(verification.confirm, verifier, case(verifier))
     answers = POINTS | {"m1": 1, "m2": 1}

@@ -99,6 +99,26 @@ def test_the_pages_of_a_run(
     checked(page)
 
 
+def test_a_note_that_is_not_saved_outlives_the_end_of_its_run(
+    open_page: OpenPage, project: Project, member: Membership
+) -> None:
+    """The page of a run loads itself anew once the run has ended."""
+    run = planned(project)
+    page = open_page(member.account, address("run", 1))
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    page.locator("summary", has_text="name, tags, note").click()
+    page.locator("#id_note").fill("The first with the new prompt.")
+    Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
+    with page.expect_response(lambda response: "hx-refresh" in response.headers):
+        pass
+    page.wait_for_timeout(300)
+    expect(page.locator("#id_note")).to_have_value("The first with the new prompt.")
+    assert asked == []
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#description")).to_contain_text("The first with the new prompt.")
+
+
 @pytest.mark.parametrize("width, scheme", LOOKS)
 def test_a_run_that_cannot_start_is_offered_again_once_it_can(
     open_page: OpenPage, project: Project, member: Membership, width: int, scheme: str
@@ -147,7 +167,7 @@ def test_an_estimate_is_stale_once_the_form_changes_and_holds_again_once_it_is_a
     checked(page)
     limit.fill("")
     expect(start).to_be_enabled()
-    page.get_by_label("Note").fill("A note changes no request.")
+    page.locator("#id_note").fill("A note changes no request.")
     expect(start).to_be_enabled()
     # Enter estimates and starts nothing.
     limit.fill("1")

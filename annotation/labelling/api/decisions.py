@@ -51,15 +51,17 @@ HIDDEN_LABEL: dict[str, Any] = {"annotator": "", "choice": "", "answers": {}, "c
 
 
 class SecondSerializer(serializers.Serializer[verification.Verification]):
-    """An item to verify."""
+    """An item to verify. `can_confirm` is false if nobody can give the result as an answer, such as
+    a number between two options: then contest it. It is true in a project that verifies blind."""
 
     offer = OfferSerializer()
     first = FirstSerializer()
+    can_confirm = serializers.BooleanField()
 
 
 class VerdictSerializer(SubmissionSerializer):
     """Confirm, or contest with other answers and a comment; `of` is the `submission` of the shown
-    label."""
+    label or result. If the result cannot be confirmed, the same answers in full confirm it."""
 
     of = serializers.CharField(max_length=64)
     confirm = serializers.BooleanField(default=False)
@@ -133,7 +135,7 @@ def next_second(request: Request, slug: str) -> Response:
         return Response(NoOfferSerializer({"waiting": case}).data)
     shown = dict(SecondSerializer(case).data)
     if member.project.verify_blind:
-        shown["first"] = {**HIDDEN_LABEL, "submission": case.of}
+        shown |= {"first": {**HIDDEN_LABEL, "submission": case.of}, "can_confirm": True}
     elif not case.is_label:
         shown["first"] = {**HIDDEN_LABEL, "submission": case.of, "answers": case.decided}
     return Response(shown)

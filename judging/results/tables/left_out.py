@@ -86,7 +86,7 @@ def _regrouped_condition(runs: Iterable[Run]) -> str:
     grouped = [pk for pk, strategy in strategies.items() if strategy.frame in JUDGING_FRAMES]
     known = taxonomy.load_taxonomy(next(iter(runs)).project)
     calm = [one.slug for one in known.categories if one.expected_effect == "none"]
-    names = ", ".join(f"'{slug}'" for slug in ("", *calm))
+    names = ", ".join(f"'{slug}'" for slug in calm) or "NULL"
     today = f"SELECT i.category FROM {Item._meta.db_table} AS i WHERE i.id = o.item_id"
     return (
         f"{counted.counted_condition(grouped or [0])} AND o.category <> ({today})"

@@ -46,7 +46,7 @@ class FirstSerializer(serializers.Serializer[Any]):
     comment = serializers.CharField()
 
 
-# What is shown of a label besides its `submission` in a project that verifies blind.
+# What the API says of a label besides its `submission` where it does not show it.
 HIDDEN_LABEL: dict[str, Any] = {"annotator": "", "choice": "", "answers": {}, "comment": ""}
 
 
